@@ -1,0 +1,100 @@
+"""Everything Vedette raises on purpose.
+
+VedetteError
+├── InputError            something handed in is wrong: what, where, how to mend it
+│   ├── FilterError       a filter or pattern text (line, column, caret, hint)
+│   │   └── LimitError    a text that would cost too much: refused before harm
+│   ├── SchemaError       a schema, or a value that breaks it
+│   └── FileError         a file that cannot be read as what it should be
+├── SnapshotError         a compiled set that is damaged, foreign or of another version
+├── UnknownSubscription   an id that is not there (also a KeyError)
+└── NotSupported          something the language can say and this engine cannot yet do
+"""
+
+from __future__ import annotations
+
+
+class VedetteError(Exception):
+    """The root of the tree: `str()` of it is what a person should read."""
+
+
+class InputError(VedetteError):
+    """Something handed in is wrong."""
+
+
+class FilterError(InputError):
+    """A filter or pattern that cannot be read or makes no sense; knows the place."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        text: str = "",
+        start: int = 0,
+        end: int | None = None,
+        hint: str | None = None,
+    ) -> None:
+        self.message = message
+        self.text = text
+        self.start = start
+        self.end = max(start + 1, end if end is not None else start + 1)
+        self.hint = hint
+        super().__init__(self.render())
+
+    @property
+    def line(self) -> int:
+        """The line of the place, counted from 1."""
+        return self.text.count("\n", 0, self.start) + 1
+
+    @property
+    def column(self) -> int:
+        """The column of the place, counted from 1."""
+        return self.start - (self.text.rfind("\n", 0, self.start) + 1) + 1
+
+    def render(self) -> str:
+        """Message, place, the line with a caret under it, and the hint."""
+        parts = [self.message]
+        if self.text:
+            parts = [f"line {self.line}, column {self.column}: {self.message}", *self._excerpt()]
+        if self.hint:
+            parts.append(f"Hint: {self.hint}")
+        return "\n".join(parts)
+
+    def _excerpt(self, most: int = 96) -> list[str]:
+        begin = self.text.rfind("\n", 0, self.start) + 1
+        stop = self.text.find("\n", self.start)
+        stop = len(self.text) if stop < 0 else stop
+        # A long line is cut around the place, so that the caret is always seen.
+        left = max(begin, min(self.start - most // 2, stop - most))
+        right = min(stop, left + most)
+        line = self.text[left:right].replace("\t", " ")
+        head, tail = ("…" if left > begin else ""), ("…" if right < stop else "")
+        width = max(1, min(self.end, right) - self.start)
+        return [f"  {head}{line}{tail}", "  " + " " * (len(head) + self.start - left) + "^" * width]
+
+
+class LimitError(FilterError):
+    """A text over a limit; refused before it costs anything."""
+
+
+class SchemaError(InputError):
+    """A schema that makes no sense, or a value that breaks it."""
+
+
+class FileError(InputError):
+    """A file that is missing, or not what it should be."""
+
+
+class SnapshotError(VedetteError):
+    """A compiled set that is damaged, foreign or of another version."""
+
+
+class UnknownSubscription(VedetteError, KeyError):
+    """An id that is not there."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else "unknown subscription"
+
+
+class NotSupported(VedetteError):
+    """Something the language can say and this engine cannot do."""

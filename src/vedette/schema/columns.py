@@ -1,0 +1,53 @@
+"""Events as typed columns: made once, at the edge, and read by everything behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class KeyColumn:
+    """int, float, bool, timestamp, date: order-preserving int64 keys (see `vedette.schema.keys`)."""
+
+    keys: NDArray[np.int64]
+    present: NDArray[np.bool_]  # keys of missing values are 0
+
+
+@dataclass(frozen=True, slots=True)
+class TextColumn:
+    """string, ip: dictionary-encoded; `values` are distinct order-preserving byte keys."""
+
+    codes: NDArray[np.int32]  # -1: missing
+    values: list[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class PointColumn:
+    """Longitude and latitude; NaN in both where missing."""
+
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class RegionColumn:
+    """Distinct Shapely geometries, by code."""
+
+    codes: NDArray[np.int32]  # -1: missing
+    geometries: NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ListColumn:
+    """Element i of event e is `elements[start[e] + i]`; a missing list has `present` False and no elements."""
+
+    start: NDArray[np.int64]  # events + 1
+    elements: KeyColumn | TextColumn | PointColumn | RegionColumn
+    present: NDArray[np.bool_]
+
+
+ColumnData: TypeAlias = KeyColumn | TextColumn | PointColumn | RegionColumn | ListColumn
