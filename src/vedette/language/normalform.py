@@ -15,20 +15,7 @@ from typing import TypeAlias
 
 from vedette.language.ast import Point, Region, TextKind
 from vedette.language.valuesets import ValueSet
-from vedette.schema.types import Type
-
-
-@dataclass(frozen=True, slots=True, order=False)
-class Column:
-    """What is read from an event: a path, as a type.
-
-    The same path may be read as several types (a string attribute as `ip`, where a filter asks for a
-    network). With `other` it is the comparison of two attributes: values 0, 1, 2 for <, =, > (type int).
-    """
-
-    path: str
-    type: Type
-    other: str | None = None
+from vedette.schema.columns import Column
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +51,7 @@ class ElementProbe:
 
     `any`: some element satisfies `test`. `all`: every element does (an empty list satisfies it).
     `test` is a ValueSet of the elements' keys, or an elementary probe of an element.
-    `want` says which truth value of the quantified comparison is asked for; a null element makes the
-    comparison unknown for that element.
+    A null element makes the comparison unknown for that element.
     """
 
     quantifier: OneOf["any", "all"]

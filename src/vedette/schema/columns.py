@@ -8,6 +8,22 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.schema.types import Type
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What is read from an event: a path, as a type.
+
+    The same path may be read as several types (a string attribute as `ip`, where a filter asks for a
+    network; a value that cannot be read so is missing). With `other` it is the comparison of two
+    attributes: an int column of 0, 1, 2 for path <, =, > other, missing where one of them is.
+    """
+
+    path: str
+    type: Type
+    other: str | None = None
+
 
 @dataclass(frozen=True, slots=True)
 class KeyColumn:
