@@ -18,7 +18,5 @@ def kernel(function: Function) -> Function:
 
 def inlined(function: Function) -> Function:
     """As `kernel`, for small helpers that are worth nothing when called."""
-    compiled: Function = njit(
-        cache=True, nogil=True, error_model="numpy", boundscheck=False, inline="always"
-    )(function)
+    compiled: Function = njit(cache=True, nogil=True, error_model="numpy", boundscheck=False, inline="always")(function)
     return compiled

@@ -22,9 +22,7 @@ class Schema(Mapping[str, Type]):
     @classmethod
     def of(cls, attributes: Mapping[str, str | Type], *, closed: bool = True) -> Schema:
         """`Schema.of({"price": "float", "tags": "list of string"})`."""
-        return cls(
-            {path: parse_type(t) if isinstance(t, str) else t for path, t in attributes.items()}, closed
-        )
+        return cls({path: parse_type(t) if isinstance(t, str) else t for path, t in attributes.items()}, closed)
 
     def type_of(self, path: str) -> Type | None:
         """The type of an attribute, by its own name or that of a map it is in; None if unknown."""

@@ -75,6 +75,4 @@ def parse_type(text: str) -> Type:
         return Type(Kind(name), is_list)
     except ValueError:
         known = ", ".join(kind.value for kind in Kind)
-        raise SchemaError(
-            f"unknown type {text!r}\nHint: a type is one of {known}, or 'list of' one of them"
-        ) from None
+        raise SchemaError(f"unknown type {text!r}\nHint: a type is one of {known}, or 'list of' one of them") from None
