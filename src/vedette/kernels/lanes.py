@@ -1,0 +1,106 @@
+"""Many events in one instruction: interval tests over 16 or 64 ranks at a time, and walking the set bits.
+
+LLVM's vector types say exactly what is meant (load, subtract, compare, take the mask), which the loop
+vectoriser only finds half of the time: 2.6 ns against 6.3 ns for 64 lanes on an AVX-512 machine.
+Without the compiler (NUMBA_DISABLE_JIT=1) plain NumPy does the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import config, types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from vedette.kernels.compile import inlined
+
+LANES = 64
+FEW_LANES = 16
+
+
+def _mask_code(lanes: int) -> Any:
+    """Code that tests `lanes` int32 values at an address against `uint32(x - low) <= width`."""
+    vector = ir.VectorType(ir.IntType(32), lanes)
+
+    def splat(builder: Any, value: Any) -> Any:
+        undefined = ir.Constant(vector, ir.Undefined)
+        one = builder.insert_element(undefined, value, ir.Constant(ir.IntType(32), 0))
+        return builder.shuffle_vector(one, undefined, ir.Constant(vector, [0] * lanes))
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        address, low, width = arguments
+        values = builder.load(builder.inttoptr(address, vector.as_pointer()))
+        values.align = 4
+        passed = builder.icmp_unsigned("<=", builder.sub(values, splat(builder, low)), splat(builder, width))
+        return (
+            builder.zext(builder.bitcast(passed, ir.IntType(lanes)), ir.IntType(64))
+            if lanes < 64
+            else (builder.bitcast(passed, ir.IntType(lanes)))
+        )
+
+    return types.uint64(types.uintp, types.int32, types.uint32), generate
+
+
+if config.DISABLE_JIT:
+
+    def within64(values: NDArray[np.int32], at: int, low: Any, width: Any) -> Any:
+        """Bit i is set when values[at + i] passes, for 64 values of a flat array."""
+        return _interpreted(values, at, low, width, LANES)
+
+    def within16(values: NDArray[np.int32], at: int, low: Any, width: Any) -> Any:
+        """Bit i is set when values[at + i] passes, for 16 values of a flat array."""
+        return _interpreted(values, at, low, width, FEW_LANES)
+
+    def _interpreted(values: NDArray[np.int32], at: int, low: Any, width: Any, lanes: int) -> Any:
+        offset = (values[at : at + lanes].astype(np.int64) - int(low)) & 0xFFFFFFFF
+        bits = np.packbits(offset <= int(width), bitorder="little")
+        return np.uint64(int.from_bytes(bits.tobytes(), "little"))
+
+    def lowest_bit(mask: Any) -> Any:
+        """The position of the lowest set bit."""
+        value = int(mask)
+        return (value & -value).bit_length() - 1
+
+    def passes(rank: Any, low: Any, width: Any) -> Any:
+        """One value against one predicate."""
+        return (int(rank) - int(low)) & 0xFFFFFFFF <= int(width)
+
+else:
+
+    @intrinsic
+    def _mask64(typingctx: Any, address: Any, low: Any, width: Any) -> Any:
+        return _mask_code(LANES)
+
+    @intrinsic
+    def _mask16(typingctx: Any, address: Any, low: Any, width: Any) -> Any:
+        return _mask_code(FEW_LANES)
+
+    @intrinsic
+    def _trailing_zeros(typingctx: Any, mask: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+        return types.int64(types.uint64), generate
+
+    @inlined
+    def within64(values: NDArray[np.int32], at: int, low: Any, width: Any) -> Any:
+        """Bit i is set when values[at + i] passes, for 64 values of a flat array."""
+        return _mask64(np.uintp(values.ctypes.data + 4 * at), np.int32(low), np.uint32(width))
+
+    @inlined
+    def within16(values: NDArray[np.int32], at: int, low: Any, width: Any) -> Any:
+        """Bit i is set when values[at + i] passes, for 16 values of a flat array."""
+        return _mask16(np.uintp(values.ctypes.data + 4 * at), np.int32(low), np.uint32(width))
+
+    @inlined
+    def lowest_bit(mask: Any) -> Any:
+        """The position of the lowest set bit."""
+        return _trailing_zeros(np.uint64(mask))
+
+    @inlined
+    def passes(rank: Any, low: Any, width: Any) -> Any:
+        """One value against one predicate."""
+        return np.uint32(np.uint32(rank) - np.uint32(low)) <= np.uint32(width)

@@ -1,0 +1,70 @@
+"""`scan`: every event against every conjunction. The baseline, and the oracle of the other indexes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.kernels.bundles import CodedBatch, Pairs, PredicateTable
+from vedette.kernels.lanes import LANES
+from vedette.kernels.scan import scan, scan_one
+from vedette.matching.index import Arrays
+
+
+class Scan:
+    """Holds nothing but the predicates themselves."""
+
+    name: ClassVar[str] = "scan"
+
+    def __init__(self, table: PredicateTable) -> None:
+        self._table = table
+
+    @classmethod
+    def build(cls, table: PredicateTable, ranks: int, sample: CodedBatch) -> Scan:
+        """Nothing to build."""
+        return cls(table)
+
+    def match(self, batch: CodedBatch) -> Pairs:
+        """Every (event, conjunction) pair that holds, each once."""
+        events = batch.ranks.shape[1]
+        padded = pad(batch)
+        return collect(lambda event, conjunction: scan(self._table, padded, events, event, conjunction), 4 * events)
+
+    def match_one(self, batch: CodedBatch) -> NDArray[np.int32]:
+        """The conjunctions that hold for the only event."""
+        out = np.empty(self._table.start.shape[0] - 1, np.int32)
+        return out[: scan_one(self._table, batch, out)]
+
+    def arrays(self) -> Arrays:
+        """Nothing beyond the predicates."""
+        return {}
+
+    @classmethod
+    def restore(cls, table: PredicateTable, ranks: int, arrays: Arrays) -> Scan:
+        """The inverse of `arrays`."""
+        return cls(table)
+
+
+def collect(fill: Callable[[NDArray[np.int32], NDArray[np.int32]], int], room: int) -> Pairs:
+    """Run a kernel that counts its pairs and writes those that fit; once more, with room, if they did not."""
+    while True:
+        event, conjunction = np.empty(room, np.int32), np.empty(room, np.int32)
+        count = fill(event, conjunction)
+        if count <= room:
+            return Pairs(event[:count], conjunction[:count])
+        room = count
+
+
+def pad(batch: CodedBatch) -> CodedBatch:
+    """The batch with its events filled up to whole blocks of lanes."""
+    events = batch.ranks.shape[1]
+    missing = -events % LANES
+    if not missing:
+        return batch
+    fill = ((0, 0), (0, missing))
+    return batch._replace(
+        ranks=np.pad(batch.ranks, fill, constant_values=-1), sets=np.pad(batch.sets, fill, constant_values=-1)
+    )
