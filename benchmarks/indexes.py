@@ -1,0 +1,269 @@
+"""One index on one workload, in code space: how fast, how big, how long to build, and is it right.
+
+python -m benchmarks.indexes W2 1e6 --index clusters,scan --batch 65536 --check
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.coding import CodedSubscriptions, encode_subscriptions
+from benchmarks.workloads import WORKLOADS, Workload
+from vedette.kernels.bundles import CodedBatch, Pairs
+from vedette.matching.index import Index
+
+SAMPLE = 4096  # events that steer the layout of an index; none of them is in a measured batch
+BLOCK = 1024  # events that a scan takes together: with fewer it would look slower than it is
+CHECKED = 512  # events on which the answers of two indexes are compared
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was measured of one index on one batch size."""
+
+    workload: str
+    subscriptions: int
+    index: str
+    batch: int
+    events: int  # of the batch, that were really matched; the time per event is of these
+    build_s: float
+    us_per_event: float
+    matches_per_event: float
+    index_bytes: float  # per subscription, beyond the predicates
+    total_bytes: float  # per subscription, predicates included
+    ratio_to_scan: float | None = None
+    verified_events: int = 0  # on so many events the pairs are those of the scan
+
+    @property
+    def events_per_s(self) -> float:
+        """Throughput on one core."""
+        return 1e6 / self.us_per_event
+
+
+@dataclass(frozen=True)
+class Case:
+    """A workload at one size, in code space."""
+
+    workload: Workload
+    coded: CodedSubscriptions
+    sample: CodedBatch
+
+    def __len__(self) -> int:
+        return len(self.coded.table.start) - 1
+
+    def batch(self, count: int, seed: int = 2) -> CodedBatch:
+        """`count` coded events."""
+        return self.coded.encode(self.workload.events(count, seed))
+
+
+@lru_cache(maxsize=1)
+def prepare(workload: str, subscriptions: int) -> Case:
+    """Generate and encode; the last case is kept, because several indexes are built on it."""
+    found = WORKLOADS[workload]
+    coded = encode_subscriptions(found.subscriptions(subscriptions))
+    return Case(found, coded, coded.encode(found.events(SAMPLE, seed=77)))
+
+
+def index_class(name: str) -> type[Index]:
+    """`scan` -> `vedette.matching.scan.Scan`."""
+    found: type[Index] = getattr(importlib.import_module(f"vedette.matching.{name}"), name.capitalize())
+    return found
+
+
+def available(names: Sequence[str] = ("clusters", "tree", "scan")) -> list[str]:
+    """Those of the named indexes that this installation has."""
+    have = []
+    for name in names:
+        try:
+            index_class(name)
+        except (ModuleNotFoundError, AttributeError):
+            continue
+        have.append(name)
+    return have
+
+
+def build(name: str, case: Case) -> tuple[Index, float]:
+    """The index and the seconds its building took; compiling is paid for by a small one before."""
+    small = prepare_small(case.workload.name)
+    index_class(name).build(small.coded.table, small.coded.ranks, small.sample).match(small.sample)
+    begin = time.perf_counter()
+    index = index_class(name).build(case.coded.table, case.coded.ranks, case.sample)
+    return index, time.perf_counter() - begin
+
+
+@lru_cache(maxsize=8)
+def prepare_small(workload: str) -> Case:
+    """A case that is just big enough to go through all code of an index."""
+    found = WORKLOADS[workload]
+    coded = encode_subscriptions(found.subscriptions(2000))
+    return Case(found, coded, coded.encode(found.events(256, seed=77)))
+
+
+def head(batch: CodedBatch, count: int) -> CodedBatch:
+    """The first `count` events of a batch without token columns."""
+    return batch._replace(ranks=np.ascontiguousarray(batch.ranks[:, :count]), sets=batch.sets[:, :count])
+
+
+def seconds(action: Callable[[], object], repetitions: int, budget_s: float = 4.0) -> float:
+    """The median time of an action; fewer repetitions, but at least one, where they would take too long."""
+    times: list[float] = []
+    while len(times) < repetitions and (not times or sum(times) < budget_s):
+        begin = time.perf_counter()
+        action()
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times)
+
+
+def affordable(index: Index, batch: CodedBatch, budget_s: float) -> CodedBatch:
+    """As many events of the batch, in whole blocks of 1,024, as are matched within the budget."""
+    events = batch.ranks.shape[1]
+    trial = head(batch, min(64, events))
+    per_event = seconds(lambda: index.match(trial), 1) / trial.ranks.shape[1]
+    if per_event * events <= budget_s:
+        return batch
+    return head(batch, min(events, max(1, int(budget_s / per_event / BLOCK)) * BLOCK))
+
+
+def measure(
+    index_name: str,
+    workload: str,
+    subscriptions: int,
+    batch: int,
+    *,
+    repetitions: int = 5,
+    budget_s: float = 2.0,
+    built: tuple[Index, float] | None = None,
+) -> Row:
+    """Build an index (unless one is handed in) and time batches of one size."""
+    case = prepare(workload, subscriptions)
+    index, build_s = built or build(index_name, case)
+    coded = affordable(index, case.batch(batch), budget_s)
+    events = coded.ranks.shape[1]
+    pairs = index.match(coded)
+    took = seconds(lambda: index.match(coded), repetitions, 2 * budget_s)
+    index_bytes = sum(array.nbytes for array in index.arrays().values())
+    predicate_bytes = sum(array.nbytes for array in case.coded.table)
+    return Row(
+        workload,
+        subscriptions,
+        index_name,
+        batch,
+        events,
+        build_s,
+        1e6 * took / events,
+        len(pairs.event) / events,
+        index_bytes / len(case),
+        (index_bytes + predicate_bytes) / len(case),
+    )
+
+
+def difference(index: Index, oracle: Index, batch: CodedBatch, conjunctions: int) -> str:
+    """Where two indexes disagree on a batch; empty where they do not."""
+    found, wanted = _numbers(index.match(batch), conjunctions), _numbers(oracle.match(batch), conjunctions)
+    if len(np.unique(found)) != len(found):
+        return f"{index.name}: {len(found) - len(np.unique(found))} pairs came more than once"
+    missing, extra = np.setdiff1d(wanted, found), np.setdiff1d(found, wanted)
+    if not len(missing) and not len(extra):
+        return ""
+    event, conjunction = divmod(int((missing if len(missing) else extra)[0]), conjunctions)
+    return (
+        f"{index.name}: {len(missing)} pairs missing and {len(extra)} too many, "
+        f"e.g. event {event} and conjunction {conjunction}"
+    )
+
+
+def _numbers(pairs: Pairs, conjunctions: int) -> NDArray[np.int64]:
+    return np.sort(pairs.event.astype(np.int64) * conjunctions + pairs.conjunction)
+
+
+def compare(
+    names: Sequence[str],
+    workload: str,
+    subscriptions: int,
+    batches: Sequence[int],
+    *,
+    check: bool = True,
+    repetitions: int = 5,
+    budget_s: float = 2.0,
+) -> list[Row]:
+    """Several indexes on the same events; with the scan among them, ratios to it and a comparison of the answers."""
+    case = prepare(workload, subscriptions)
+    ordered = sorted(names, key=lambda name: name != "scan")
+    scan = index_class("scan").build(case.coded.table, case.coded.ranks, case.sample)
+    rows: list[Row] = []
+    for name in ordered:
+        built = build(name, case)
+        verified = 0
+        if check and name != "scan":
+            sample = affordable(scan, case.batch(CHECKED, seed=5), budget_s)
+            if wrong := difference(built[0], scan, sample, len(case)):
+                raise ArithmeticError(f"{workload} at {subscriptions:,}: {wrong}")
+            verified = sample.ranks.shape[1]
+        for batch in batches:
+            row = measure(name, workload, subscriptions, batch, repetitions=repetitions, budget_s=budget_s, built=built)
+            base = next((r for r in rows if r.index == "scan" and r.batch == batch), None)
+            ratio = base.us_per_event / row.us_per_event if base else (1.0 if name == "scan" else None)
+            rows.append(replace(row, ratio_to_scan=ratio, verified_events=verified))
+    return rows
+
+
+def table_of(rows: Sequence[Row], title: str = "") -> Table:
+    """The rows for a person."""
+    table = Table(title=title or None)
+    for column in ("workload", "subscriptions", "index", "batch", "build s", "us/event", "events/s"):
+        table.add_column(column, justify="left" if column in ("workload", "index") else "right")
+    for column in ("matches/event", "x scan", "index B/sub", "all B/sub", "timed on", "checked on"):
+        table.add_column(column, justify="right")
+    for row in rows:
+        table.add_row(
+            row.workload,
+            f"{row.subscriptions:,}",
+            row.index,
+            f"{row.batch:,}",
+            f"{row.build_s:.2f}",
+            f"{row.us_per_event:.3g}" if row.us_per_event < 100 else f"{row.us_per_event:,.0f}",
+            f"{row.events_per_s:,.0f}",
+            f"{row.matches_per_event:,.1f}",
+            "" if row.ratio_to_scan is None else f"{row.ratio_to_scan:.1f}",
+            f"{row.index_bytes:.1f}",
+            f"{row.total_bytes:.1f}",
+            f"{row.events:,}",
+            f"{row.verified_events:,}" if row.verified_events else "",
+        )
+    return table
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command line of one comparison."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.indexes", description=__doc__)
+    parser.add_argument("workload", choices=sorted(WORKLOADS))
+    parser.add_argument("subscriptions", type=lambda text: int(float(text)))
+    parser.add_argument("--index", default=",".join(available()), help="comma-separated (default: %(default)s)")
+    parser.add_argument("--batch", default="65536", help="comma-separated batch sizes (default: %(default)s)")
+    parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--check", action="store_true", help=f"compare the pairs of {CHECKED} events with the scan's")
+    parser.add_argument("--no-scan", action="store_true", help="do not time the scan as well")
+    given = parser.parse_args(arguments)
+    names = given.index.split(",")
+    if "scan" not in names and not given.no_scan:
+        names.append("scan")
+    batches = [int(float(size)) for size in given.batch.split(",")]
+    rows = compare(
+        names, given.workload, given.subscriptions, batches, check=given.check, repetitions=given.repetitions
+    )
+    Console(width=160).print(table_of(rows))
+
+
+if __name__ == "__main__":
+    main()
