@@ -1,0 +1,23 @@
+"""How much a text may ask for before it is refused (LimitError): the numbers, in one place.
+
+The first three bound the text itself, so that every text is read or refused within milliseconds. The others
+bound what a short text can unfold to: a regular expression's program, a repetition's steps, a normal form.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+TEXT_BYTES: Final = 16 * 1024  # of a whole filter or pattern, in UTF-8
+NESTING: Final = 64  # parentheses, `not`s, signs, arithmetic operators, repetitions inside one another
+NODES: Final = 1_000  # of the AST: conditions, operands, constants, steps
+
+NUMBER_CHARACTERS: Final = 1_000  # of one number
+PATTERN_STEPS: Final = 1_000  # of a pattern with its repetitions written out
+
+REGEX_CHARACTERS: Final = 4_000  # of all regular expressions of a text together
+REGEX_UNICODE_CLASSES: Final = 32  # `\p…` of all of them: each is hundreds of ranges to RE2
+REGEX_INSTRUCTIONS: Final = 20_000  # of all their RE2 programs
+REGEX_MEMORY: Final = 256 * 1024  # RE2's max_mem for one program: about 20,000 instructions
+
+CONJUNCTIONS: Final = 10_000  # of a normal form
