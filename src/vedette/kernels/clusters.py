@@ -1,0 +1,360 @@
+"""Matching in recursive access clusters: events are routed together, pages of conjunctions verified in lanes.
+
+A batch goes through the nodes as lists of events. A branch looks at one column and sends every event to at
+most one child (for a token column: to one child per token), so a page is read once per batch, and all events
+that reached it are tested 64 at a time. A predicate that several conjunctions of a page share is tested once.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.kernels.bundles import CodedBatch
+from vedette.kernels.compile import kernel
+from vedette.kernels.lanes import FEW_LANES, LANES, lowest_bit, passes, within16, within64
+from vedette.kernels.tokens import contains_token
+
+# Kinds of branches.
+GRID = 0  # child = table[(rank - base) >> shift]; equality is the grid of cells of one rank
+HASH = 1  # child by hashing the rank
+TOKEN = 2  # children by hashing every token of the event's set
+
+NO_CHILD = -1  # a child is a node (>= 0), or a page p as -2 - p
+
+
+class ClusterArrays(NamedTuple):
+    """The whole index, flat. Rows of `nodes`, `branches` and `pages` are described by the constants below."""
+
+    nodes: NDArray[np.int32]  # [n, 4]: first branch, branches, first page, pages
+    branches: NDArray[np.int32]  # [b, 6]: column, kind, base, shift, size, first slot of its children
+    children: NDArray[np.int32]  # a grid's children, or a hash's keys followed by its children
+    pages: NDArray[np.int32]  # [p + 1, 2]: first predicate, first entry
+    column: NDArray[np.int32]  # the distinct predicates of each page
+    low: NDArray[np.int32]
+    width: NDArray[np.uint32]
+    entry: NDArray[np.int32]  # [e + 1, 2]: conjunction, first reference
+    reference: NDArray[np.uint16]  # predicates of an entry, counted from its page's first
+
+
+class Scratch(NamedTuple):
+    """Working memory of one call of `route`."""
+
+    slot_count: NDArray[np.int32]  # per slot of `children`, zero between uses
+    lanes: NDArray[np.int32]  # 64 ranks per column
+    lanes_of: NDArray[np.int64]  # per column: the block that `lanes` holds
+    mask: NDArray[np.uint64]  # per predicate of a page
+    mask_of: NDArray[np.int64]  # per predicate: the block that `mask` holds
+
+
+@kernel
+def hash_place(key: int, size: int) -> int:
+    """Where to begin looking for a key in a hash of `size` (a power of two) places."""
+    mixed = np.int64(key) * 2654435769
+    return (mixed ^ (mixed >> 16)) & (size - 1)
+
+
+@kernel
+def hash_slot(children: NDArray[np.int32], at: int, size: int, key: int) -> int:
+    """Where the child of `key` stands, or -1. Keys are at `at`, children `size` further on."""
+    place = hash_place(key, size)
+    while True:
+        found = children[at + place]
+        if found == key:
+            return at + size + place
+        if found == NO_CHILD:
+            return -1
+        place = (place + 1) & (size - 1)
+
+
+@kernel
+def verify(
+    index: ClusterArrays,
+    batch: CodedBatch,
+    page: int,
+    events: NDArray[np.int32],
+    scratch: Scratch,
+    blocks_done: int,
+    out: tuple[NDArray[np.int32], NDArray[np.int32]],
+    count: int,
+) -> tuple[int, int]:
+    """Test the conjunctions of a page for a list of events; returns the new `count` and `blocks_done`."""
+    ranks = batch.ranks.shape[0]
+    first_predicate = index.pages[page, 0]
+    first_entry = index.pages[page, 1]
+    last_entry = index.pages[page + 1, 1]
+    out_event, out_conjunction = out
+    room = out_event.shape[0]
+    lanes = scratch.lanes
+    for base in range(0, events.shape[0], LANES):
+        alive = min(events.shape[0] - base, LANES)
+        few = alive <= FEW_LANES
+        blocks_done += 1
+        everyone = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(LANES - alive)
+        for e in range(first_entry, last_entry):
+            mask = everyone
+            for r in range(index.entry[e, 1], index.entry[e + 1, 1]):
+                local = index.reference[r]
+                if scratch.mask_of[local] == blocks_done:
+                    mask &= scratch.mask[local]
+                else:
+                    p = first_predicate + np.int64(local)
+                    column = index.column[p]
+                    if column < ranks:
+                        at = np.int64(column) * LANES
+                        if scratch.lanes_of[column] != blocks_done:
+                            scratch.lanes_of[column] = blocks_done
+                            values = batch.ranks[column]
+                            for i in range(alive):
+                                lanes[at + i] = values[events[base + i]]
+                        if few:
+                            tested = within16(lanes, at, index.low[p], index.width[p])
+                        else:
+                            tested = within64(lanes, at, index.low[p], index.width[p])
+                        scratch.mask[local] = tested
+                        scratch.mask_of[local] = blocks_done
+                        mask &= tested
+                    else:
+                        # Tokens cost more than a comparison: only the events still alive are asked.
+                        left = mask
+                        while left != np.uint64(0):
+                            lane = lowest_bit(left)
+                            left &= left - np.uint64(1)
+                            number = batch.sets[column - ranks, events[base + lane]]
+                            found = contains_token(batch.set_start, batch.set_tokens, number, index.low[p])
+                            if found != (index.width[p] == 0):
+                                mask &= ~(np.uint64(1) << np.uint64(lane))
+                if mask == np.uint64(0):
+                    break
+            if mask != np.uint64(0):
+                conjunction = index.entry[e, 0]
+                while mask != np.uint64(0):
+                    if count < room:
+                        out_event[count] = events[base + lowest_bit(mask)]
+                        out_conjunction[count] = conjunction
+                    mask &= mask - np.uint64(1)
+                    count += 1
+    return count, blocks_done
+
+
+@kernel
+def grown(array: NDArray[np.int32], needed: int) -> NDArray[np.int32]:
+    """The array itself, or a longer copy with room for `needed`."""
+    if needed <= array.shape[0]:
+        return array
+    longer = np.empty(max(needed, 2 * array.shape[0]), array.dtype)
+    longer[: array.shape[0]] = array
+    return longer
+
+
+@kernel
+def destinations(
+    index: ClusterArrays,
+    batch: CodedBatch,
+    branch: int,
+    events: NDArray[np.int32],
+    to_event: NDArray[np.int32],
+    to_slot: NDArray[np.int32],
+) -> tuple[NDArray[np.int32], NDArray[np.int32], int]:
+    """For each event that a branch lets through, the slot of its child."""
+    column = index.branches[branch, 0]
+    kind = index.branches[branch, 1]
+    base = np.int64(index.branches[branch, 2])
+    shift = np.int64(index.branches[branch, 3])
+    size = index.branches[branch, 4]
+    at = index.branches[branch, 5]
+    children = index.children
+    moved = 0
+    if kind == TOKEN:
+        numbers = batch.sets[column - batch.ranks.shape[0]]
+        for i in range(events.shape[0]):
+            event = events[i]
+            number = numbers[event]
+            if number < 0:
+                continue
+            for t in range(batch.set_start[number], batch.set_start[number + 1]):
+                slot = hash_slot(children, at, size, batch.set_tokens[t])
+                if slot >= 0:
+                    to_event = grown(to_event, moved + 1)
+                    to_slot = grown(to_slot, moved + 1)
+                    to_event[moved] = event
+                    to_slot[moved] = slot
+                    moved += 1
+        return to_event, to_slot, moved
+    to_event = grown(to_event, events.shape[0])
+    to_slot = grown(to_slot, events.shape[0])
+    values = batch.ranks[column]
+    if kind == GRID:
+        for i in range(events.shape[0]):
+            event = events[i]
+            cell = (values[event] - base) >> shift
+            if 0 <= cell < size:
+                slot = at + cell
+                if children[slot] != NO_CHILD:
+                    to_event[moved] = event
+                    to_slot[moved] = slot
+                    moved += 1
+    else:
+        for i in range(events.shape[0]):
+            event = events[i]
+            if values[event] >= 0:
+                slot = hash_slot(children, at, size, values[event])
+                if slot >= 0:
+                    to_event[moved] = event
+                    to_slot[moved] = slot
+                    moved += 1
+    return to_event, to_slot, moved
+
+
+@kernel
+def route(
+    index: ClusterArrays,
+    batch: CodedBatch,
+    scratch: Scratch,
+    out_event: NDArray[np.int32],
+    out_conjunction: NDArray[np.int32],
+) -> int:
+    """Write the pairs that fit into the output, return how many there are."""
+    out = (out_event, out_conjunction)
+    events = batch.ranks.shape[1]
+    count = 0
+    blocks = 0
+    slot_count = scratch.slot_count
+    # Lists of events lie one after the other; a list is given up when all that came after it is done.
+    lists = np.empty(max(4 * events, 64), np.int32)
+    for i in range(events):
+        lists[i] = i
+    stack = np.empty((64, 4), np.int64)  # node, next branch, first and last of its list
+    stack[0, 0] = 0
+    stack[0, 1] = 0
+    stack[0, 2] = 0
+    stack[0, 3] = events
+    depth = 1
+    to_event = np.empty(events, np.int32)
+    to_slot = np.empty(events, np.int32)
+    touched = np.empty(256, np.int32)
+    while depth > 0:
+        depth -= 1
+        node = stack[depth, 0]
+        branch = stack[depth, 1]
+        first = stack[depth, 2]
+        last = stack[depth, 3]
+        here = lists[first:last]
+        if branch == 0:
+            for page in range(index.nodes[node, 2], index.nodes[node, 2] + index.nodes[node, 3]):
+                count, blocks = verify(index, batch, page, here, scratch, blocks, out, count)
+        if branch >= index.nodes[node, 1]:
+            continue
+        if branch + 1 < index.nodes[node, 1]:
+            stack[depth, 1] = branch + 1
+            depth += 1
+        to_event, to_slot, moved = destinations(index, batch, index.nodes[node, 0] + branch, here, to_event, to_slot)
+        # Group by child: count, place, scatter; only the slots that were reached are looked at.
+        touching = 0
+        touched = grown(touched, moved)
+        for i in range(moved):
+            slot = to_slot[i]
+            if slot_count[slot] == 0:
+                touched[touching] = slot
+                touching += 1
+            slot_count[slot] += 1
+        lists = grown(lists, last + moved)
+        place = last
+        for i in range(touching):
+            size = slot_count[touched[i]]
+            slot_count[touched[i]] = place
+            place += size
+        for i in range(moved):
+            slot = to_slot[i]
+            lists[slot_count[slot]] = to_event[i]
+            slot_count[slot] += 1
+        if depth + touching >= stack.shape[0]:
+            taller = np.empty((2 * (depth + touching), 4), np.int64)
+            taller[:depth] = stack[:depth]
+            stack = taller
+        begin = last
+        for i in range(touching):
+            slot = touched[i]
+            end = np.int64(slot_count[slot])
+            slot_count[slot] = 0
+            child = index.children[slot]
+            if child >= 0:
+                stack[depth, 0] = child
+                stack[depth, 1] = 0
+                stack[depth, 2] = begin
+                stack[depth, 3] = end
+                depth += 1
+            else:
+                count, blocks = verify(index, batch, -2 - child, lists[begin:end], scratch, blocks, out, count)
+            begin = end
+    return count
+
+
+@kernel
+def route_one(
+    index: ClusterArrays, batch: CodedBatch, stack: NDArray[np.int32], out: NDArray[np.int32]
+) -> tuple[int, NDArray[np.int32]]:
+    """The conjunctions that hold for event 0: how many, and where (`out`, or a longer array)."""
+    ranks = batch.ranks.shape[0]
+    count = 0
+    stack[0] = 0
+    depth = 1
+    while depth > 0:
+        depth -= 1
+        at = stack[depth]
+        first_page = -2 - at
+        last_page = first_page + 1
+        if at >= 0:
+            first_page = index.nodes[at, 2]
+            last_page = first_page + index.nodes[at, 3]
+            for branch in range(index.nodes[at, 0], index.nodes[at, 0] + index.nodes[at, 1]):
+                column = index.branches[branch, 0]
+                size = index.branches[branch, 4]
+                slots = index.branches[branch, 5]
+                kind = index.branches[branch, 1]
+                if kind == TOKEN:
+                    number = batch.sets[column - ranks, 0]
+                    if number >= 0:
+                        for t in range(batch.set_start[number], batch.set_start[number + 1]):
+                            slot = hash_slot(index.children, slots, size, batch.set_tokens[t])
+                            if slot >= 0:
+                                stack = grown(stack, depth + 1)
+                                stack[depth] = index.children[slot]
+                                depth += 1
+                    continue
+                rank = batch.ranks[column, 0]
+                child = NO_CHILD
+                if kind == GRID:
+                    cell = (np.int64(rank) - index.branches[branch, 2]) >> index.branches[branch, 3]
+                    if 0 <= cell < size:
+                        child = index.children[slots + cell]
+                elif rank >= 0:
+                    slot = hash_slot(index.children, slots, size, rank)
+                    if slot >= 0:
+                        child = index.children[slot]
+                if child != NO_CHILD:
+                    stack = grown(stack, depth + 1)
+                    stack[depth] = child
+                    depth += 1
+        for page in range(first_page, last_page):
+            base = index.pages[page, 0]
+            for e in range(index.pages[page, 1], index.pages[page + 1, 1]):
+                holds = True
+                for r in range(index.entry[e, 1], index.entry[e + 1, 1]):
+                    p = base + np.int64(index.reference[r])
+                    column = index.column[p]
+                    if column < ranks:
+                        holds = passes(batch.ranks[column, 0], index.low[p], index.width[p])
+                    else:
+                        number = batch.sets[column - ranks, 0]
+                        found = contains_token(batch.set_start, batch.set_tokens, number, index.low[p])
+                        holds = found == (index.width[p] == 0)
+                    if not holds:
+                        break
+                if holds:
+                    out = grown(out, count + 1)
+                    out[count] = index.entry[e, 0]
+                    count += 1
+    return count, out

@@ -1,0 +1,135 @@
+"""`clusters`, the default index: conjunctions filed under their most selective predicates, recursively.
+
+See `vedette.kernels.clusters` for how it matches and `vedette.kernels.cluster_build` for how it is laid out.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.kernels.bundles import CodedBatch, Pairs, PredicateTable
+from vedette.kernels.cluster_build import Frequencies, Settings, build
+from vedette.kernels.clusters import ClusterArrays, Scratch, route, route_one
+from vedette.kernels.lanes import LANES
+from vedette.matching.index import Arrays
+from vedette.matching.scan import collect
+
+DEFAULTS = Settings(page=64, least=24, widest=0.4, slack=1.5, replication=4.0, replication_in_all=8.0)
+
+# A sample never rules a value out: this share of the events is taken to be spread evenly over the ranks.
+UNSEEN = 0.05
+
+
+class Clusters:
+    """Recursive access clusters over code space."""
+
+    name: ClassVar[str] = "clusters"
+
+    def __init__(self, arrays: ClusterArrays, ranks: int) -> None:
+        self._index = arrays
+        self._ranks = ranks
+        self._largest_page = int(np.diff(arrays.pages[:, 0]).max(initial=1))
+        self._local = threading.local()
+
+    @classmethod
+    def build(cls, table: PredicateTable, ranks: int, sample: CodedBatch, settings: Settings = DEFAULTS) -> Clusters:
+        """Lay the conjunctions out for events like those of the sample."""
+        columns = ranks + sample.sets.shape[0]
+        return cls(build(table, 2 * columns, ranks, frequencies(table, ranks, sample), settings), ranks)
+
+    def match(self, batch: CodedBatch) -> Pairs:
+        """Every (event, conjunction) pair that holds, each once."""
+        events = batch.ranks.shape[1]
+        if not events:
+            return Pairs(np.empty(0, np.int32), np.empty(0, np.int32))
+        scratch = self._scratch()
+
+        def fill(event: NDArray[np.int32], conjunction: NDArray[np.int32]) -> int:
+            scratch.lanes_of.fill(-1)
+            scratch.mask_of.fill(-1)
+            return route(self._index, batch, scratch, event, conjunction)
+
+        pairs = collect(fill, int(events * getattr(self._local, "per_event", 4.0)) + 64)
+        self._local.per_event = max(1.25 * len(pairs.event) / events, 1.0)
+        return pairs
+
+    def match_one(self, batch: CodedBatch) -> NDArray[np.int32]:
+        """The conjunctions that hold for the only event."""
+        local = self._local
+        if not hasattr(local, "stack"):
+            local.stack, local.out = np.empty(4096, np.int32), np.empty(1024, np.int32)
+        count, local.out = route_one(self._index, batch, local.stack, local.out)
+        found: NDArray[np.int32] = local.out[:count].copy()
+        return found
+
+    def arrays(self) -> Arrays:
+        """The flat arrays by name."""
+        return self._index._asdict()
+
+    @classmethod
+    def restore(cls, table: PredicateTable, ranks: int, arrays: Arrays) -> Clusters:
+        """The inverse of `arrays`."""
+        return cls(ClusterArrays(**arrays), ranks)
+
+    def _scratch(self) -> Scratch:
+        """Working memory, one per thread, kept between calls."""
+        if not hasattr(self._local, "scratch"):
+            self._local.scratch = Scratch(
+                slot_count=np.zeros(len(self._index.children), np.int32),
+                lanes=np.full(max(self._ranks, 1) * LANES, -1, np.int32),
+                lanes_of=np.empty(max(self._ranks, 1), np.int64),
+                mask=np.empty(self._largest_page, np.uint64),
+                mask_of=np.empty(self._largest_page, np.int64),
+            )
+        scratch: Scratch = self._local.scratch
+        return scratch
+
+
+def frequencies(table: PredicateTable, ranks: int, sample: CodedBatch) -> Frequencies:
+    """How often the sample's events have which ranks and tokens, smoothed."""
+    events = max(sample.ranks.shape[1], 1)
+    largest = _largest_ranks(table, ranks, sample)
+    at = np.zeros(ranks + 1, np.int64)
+    np.cumsum(largest + 3, out=at[1:])
+    cumulative = np.zeros(at[-1], np.float32)
+    for column in range(ranks):
+        size = largest[column] + 1
+        counts = np.bincount(sample.ranks[column] + 1, minlength=size + 1).astype(np.float64)
+        present = counts[1:].sum() / events if sample.ranks.shape[1] else 1.0
+        share = counts[1:] / events * (1 - UNSEEN) + max(present, 0.01) * UNSEEN / size
+        whole = np.concatenate([[0.0, max(0.0, 1.0 - share.sum())], share])
+        cumulative[at[column] : at[column + 1]] = np.cumsum(whole)
+    tokens = sample.sets.shape[0]
+    token_at = np.zeros(tokens + 1, np.int64)
+    np.cumsum([_largest_token(table, ranks + t) + 1 for t in range(tokens)], out=token_at[1:])
+    token = np.full(int(token_at[-1]), 1e-3, np.float32)
+    for t in range(tokens):
+        numbers = sample.sets[t][sample.sets[t] >= 0]
+        uses = np.bincount(numbers, minlength=len(sample.set_start) - 1)
+        weights = np.repeat(uses, np.diff(sample.set_start))
+        inside = sample.set_tokens < token_at[t + 1] - token_at[t]
+        seen = np.bincount(
+            sample.set_tokens[inside], weights=weights[inside], minlength=int(token_at[t + 1] - token_at[t])
+        )
+        token[token_at[t] : token_at[t + 1]] += (seen / events).astype(np.float32)
+    return Frequencies(cumulative, at, token, token_at)
+
+
+def _largest_ranks(table: PredicateTable, ranks: int, sample: CodedBatch) -> NDArray[np.int64]:
+    """The largest rank that predicates or the sample speak of, per rank column."""
+    largest = np.zeros(ranks, np.int64)
+    high = table.low.astype(np.int64) + table.width
+    # Complements wrap around, "is not null" reaches beyond every rank: neither tells how far ranks go.
+    told = (table.column < ranks) & (high < 2**31 - 2)
+    np.maximum.at(largest, table.column[told], high[told])
+    if sample.ranks.shape[1]:
+        largest = np.maximum(largest, sample.ranks.max(axis=1))
+    return largest
+
+
+def _largest_token(table: PredicateTable, column: int) -> int:
+    return int(table.low[table.column == column].max(initial=-1))
