@@ -3,13 +3,15 @@
 All ordered types are brought to keys whose order is the values' order: int64 for numbers, times and
 booleans, bytes for strings and addresses. Every interval is half open, `[low, high)`, because both kinds
 of keys have a next one: an integer's is `k + 1`, a byte string's is `k + b"\\0"`. So open and closed
-bounds need no flags.
+bounds need no flags. Sets are canonical: equal sets are equal objects.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 Key = TypeVar("Key", int, bytes)
 AnyKey: TypeAlias = int | bytes
@@ -41,3 +43,136 @@ class ValueSet(Generic[Key]):
 
     intervals: tuple[Interval[Key], ...] = ()
     null: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing is in it, not even null."""
+        return not self.intervals and not self.null
+
+    @property
+    def is_everything(self) -> bool:
+        """Every value is in it, and null."""
+        return self.null and self.is_all_values
+
+    @property
+    def is_all_values(self) -> bool:
+        """Every value is in it; null may or may not be."""
+        return len(self.intervals) == 1 and self.intervals[0] == _WHOLE
+
+    def contains(self, key: Key | None) -> bool:
+        """Whether the value with this key (None: null) is in the set."""
+        if key is None:
+            return self.null
+        if not self.intervals:
+            return False
+        # The first interval alone may be unbounded below, so it stands apart from the search.
+        place = bisect_right(self.intervals, key, lo=1, key=_low) - 1
+        found = self.intervals[place]
+        return (found.low is None or found.low <= key) and (found.high is None or key < found.high)
+
+
+AnySet: TypeAlias = ValueSet[int] | ValueSet[bytes]
+
+_WHOLE: Interval[Any] = Interval(None, None)
+NOTHING: ValueSet[Any] = ValueSet()
+NULL: ValueSet[Any] = ValueSet((), True)
+PRESENT: ValueSet[Any] = ValueSet((_WHOLE,))
+EVERYTHING: ValueSet[Any] = ValueSet((_WHOLE,), True)
+
+
+def _low(interval: Interval[Any]) -> Any:
+    return interval.low
+
+
+def between(low: Key | None, high: Key | None) -> ValueSet[Key]:
+    """The values in `[low, high)`; nothing if that is empty."""
+    if low is not None and high is not None and low >= high:
+        return NOTHING
+    return ValueSet((Interval(low, high),))
+
+
+def of_intervals(bounds: Iterable[tuple[Key | None, Key | None]], null: bool = False) -> ValueSet[Key]:
+    """The union of any half-open intervals, empty and overlapping ones too, in any order."""
+    proper = [(low, high) for low, high in bounds if low is None or high is None or low < high]
+    proper.sort(key=_by_low)
+    return ValueSet(_joined(proper), null)
+
+
+def _by_low(bounds: tuple[Any, Any]) -> Any:
+    return (bounds[0] is not None, bounds[0])
+
+
+def _joined(ascending: list[tuple[Key | None, Key | None]]) -> tuple[Interval[Key], ...]:
+    """Non-empty intervals, ascending by their low ends, with those that overlap or touch made one."""
+    made: list[Interval[Key]] = []
+    begin: Key | None = None
+    end: Key | None = None
+    started = False
+    for low, high in ascending:
+        if started and (end is None or low is None or low <= end):
+            end = None if end is None or high is None else max(end, high)
+            continue
+        if started:
+            made.append(Interval(begin, end))
+        begin, end, started = low, high, True
+    if started:
+        made.append(Interval(begin, end))
+    return tuple(made)
+
+
+def union(left: ValueSet[Key], right: ValueSet[Key]) -> ValueSet[Key]:
+    """What is in one of them."""
+    null = left.null or right.null
+    if not left.intervals:
+        return right if right.null == null else ValueSet(right.intervals, null)
+    if not right.intervals:
+        return left if left.null == null else ValueSet(left.intervals, null)
+    return of_intervals([(one.low, one.high) for one in left.intervals + right.intervals], null)
+
+
+def union_all(sets: Iterable[ValueSet[Key]]) -> ValueSet[Key]:
+    """What is in some of them, in one pass."""
+    several = list(sets)
+    if len(several) == 1:
+        return several[0]
+    null = any(one.null for one in several)
+    return of_intervals([(each.low, each.high) for one in several for each in one.intervals], null)
+
+
+def intersection(left: ValueSet[Key], right: ValueSet[Key]) -> ValueSet[Key]:
+    """What is in both."""
+    made: list[Interval[Key]] = []
+    mine, others = left.intervals, right.intervals
+    i = j = 0
+    while i < len(mine) and j < len(others):
+        a, b = mine[i], others[j]
+        low = b.low if a.low is None else a.low if b.low is None else max(a.low, b.low)
+        high = b.high if a.high is None else a.high if b.high is None else min(a.high, b.high)
+        if low is None or high is None or low < high:
+            made.append(Interval(low, high))
+        if high == a.high:
+            i += 1
+        else:
+            j += 1
+    return ValueSet(tuple(made), left.null and right.null)
+
+
+def complement(one: ValueSet[Key]) -> ValueSet[Key]:
+    """The values (null is never among them) that are not in it."""
+    made: list[Interval[Key]] = []
+    low: Key | None = None
+    for each in one.intervals:
+        if each.low is not None:
+            made.append(Interval(low, each.low))
+        if each.high is None:
+            return ValueSet(tuple(made))
+        low = each.high
+    made.append(Interval(low, None))
+    return ValueSet(tuple(made))
+
+
+def is_subset(left: ValueSet[Key], right: ValueSet[Key]) -> bool:
+    """Whether everything in the left set is in the right one."""
+    if left.null and not right.null:
+        return False
+    return intersection(left, right).intervals == left.intervals
