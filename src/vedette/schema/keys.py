@@ -32,6 +32,7 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _EPOCH_DAY = dt.date(1970, 1, 1).toordinal()
 _DAY = 86_400_000_000  # in microseconds
 _MAPPED = b"\0" * 10 + b"\xff\xff"
+_LAST_ADDRESS = b"\xff" * 16
 _SIGNLESS = 0x7FFF_FFFF_FFFF_FFFF
 _NAN_KEY = 0x7FF8_0000_0000_0000
 _pack_float, _unpack_int = struct.Struct("<d").pack, struct.Struct("<q").unpack
@@ -164,8 +165,7 @@ def _ip_bound(constant: Address, strictly: bool) -> bytes | None:
     found = ip_key(constant)
     if not strictly:
         return found
-    following = int.from_bytes(found) + 1
-    return None if following >> 128 else following.to_bytes(16)
+    return None if found == _LAST_ADDRESS else found + b"\0"
 
 
 _BOUNDS: dict[Kind, Callable[[Any, bool], Any]] = {

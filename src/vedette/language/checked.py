@@ -1,0 +1,143 @@
+"""A filter whose names and types are known: the tree that `check` makes and everything behind it reads.
+
+The tree has the shape of what was written. Its leaves are `Atom`s, each one test of one column, with the attribute
+on the left and its constants in the attribute's type; `PairAtom`s, which compare two attributes; and `Residual`s,
+parts whose truth depends on more than the event: operators, variables, join variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal as OneOf
+from typing import TypeAlias
+
+from vedette.language.ast import (
+    Call,
+    Comparison,
+    Expression,
+    Filter,
+    In,
+    InNetwork,
+    IsNull,
+    Near,
+    Range,
+    Step,
+    TextTest,
+    Within,
+)
+from vedette.schema.columns import Column
+from vedette.schema.schema import Schema
+
+Test: TypeAlias = Comparison | Range | In | IsNull | TextTest | InNetwork | Within | Near
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """One test of one column: of its value, or (`quantifier`) of some or every element of its list.
+
+    Where the schema gives the attribute another type than the column has, the column is a view, and values that
+    cannot be read so are missing.
+    """
+
+    node: Filter  # as written
+    test: Test  # the same with the attribute first and constants coerced
+    column: Column
+    quantifier: OneOf["any", "all"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PairAtom:
+    """Two attributes compared; `column` holds 0, 1, 2 for `left` <, =, > `right` (whose paths are in order)."""
+
+    node: Filter
+    test: Comparison  # with `left` on the left
+    column: Column
+    left: Column
+    right: Column
+
+
+@dataclass(frozen=True, slots=True)
+class Residual:
+    """A part that only an operator, a binding or another event can decide; `what` says which, in words."""
+
+    node: Comparison | Range | In | IsNull | TextTest | InNetwork | Within | Near | Call
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class AndPart:
+    """Every part holds."""
+
+    node: Filter
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OrPart:
+    """Some part holds."""
+
+    node: Filter
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NotPart:
+    """The part is false."""
+
+    node: Filter
+    part: Part
+
+
+@dataclass(frozen=True, slots=True)
+class TruthPart:
+    """True, false or unknown, whatever the event."""
+
+    node: Filter
+    value: bool | None
+
+
+Leaf: TypeAlias = Atom | PairAtom | Residual | TruthPart
+Part: TypeAlias = Leaf | AndPart | OrPart | NotPart
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedStep:
+    """A step of a pattern and its filter."""
+
+    step: Step
+    root: Part
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """An expression that makes sense: a filter (`root`), or a pattern (`root` is None) with its `steps`."""
+
+    expression: Expression
+    root: Part | None
+    steps: tuple[CheckedStep, ...] = ()
+    schema: Schema | None = None
+    text: str = ""
+
+    def columns(self) -> frozenset[Column]:
+        """Every column that it reads from an event."""
+        roots = [self.root] if self.root is not None else [each.root for each in self.steps]
+        return frozenset(column for root in roots for leaf in leaves(root) for column in columns_of(leaf))
+
+
+def leaves(part: Part) -> Iterator[Leaf]:
+    """The leaves below a part, from left to right."""
+    if isinstance(part, AndPart | OrPart):
+        for each in part.parts:
+            yield from leaves(each)
+    elif isinstance(part, NotPart):
+        yield from leaves(part.part)
+    else:
+        yield part
+
+
+def columns_of(leaf: Leaf) -> tuple[Column, ...]:
+    """The columns that a leaf reads."""
+    if isinstance(leaf, Atom):
+        return (leaf.column,)
+    return (leaf.column, leaf.left, leaf.right) if isinstance(leaf, PairAtom) else ()

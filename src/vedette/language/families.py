@@ -1,0 +1,106 @@
+"""Which constants go with which types, and how both are named to people."""
+
+from __future__ import annotations
+
+import datetime as dt
+import difflib
+import ipaddress
+import reprlib
+from collections.abc import Iterable
+from typing import Any, Final
+
+from vedette.language.ast import Constant, Point, Region
+from vedette.schema.types import Kind, Type
+
+NUMBER, TEXT, BOOLEAN, TIME, ADDRESS, PLACE, AREA = (
+    "number",
+    "text",
+    "truth value",
+    "time",
+    "ip address",
+    "point",
+    "region",
+)
+
+FAMILY_OF_KIND: Final[dict[Kind, str]] = {
+    Kind.INT: NUMBER,
+    Kind.FLOAT: NUMBER,
+    Kind.STRING: TEXT,
+    Kind.BOOL: BOOLEAN,
+    Kind.TIMESTAMP: TIME,
+    Kind.DATE: TIME,
+    Kind.IP: ADDRESS,
+    Kind.POINT: PLACE,
+    Kind.REGION: AREA,
+}
+_FAMILY_OF_CONSTANT: Final[dict[type, str]] = {
+    int: NUMBER,
+    float: NUMBER,
+    str: TEXT,
+    bool: BOOLEAN,
+    dt.datetime: TIME,
+    dt.date: TIME,
+    ipaddress.IPv4Address: ADDRESS,
+    ipaddress.IPv6Address: ADDRESS,
+    Point: PLACE,
+    Region: AREA,
+}
+# What a constant suggests of an attribute that no schema knows, and how a text attribute is read beside one.
+SUGGESTED: Final[dict[str, Kind]] = {
+    NUMBER: Kind.FLOAT,
+    TEXT: Kind.STRING,
+    BOOLEAN: Kind.BOOL,
+    TIME: Kind.TIMESTAMP,
+    ADDRESS: Kind.IP,
+    PLACE: Kind.POINT,
+    AREA: Kind.REGION,
+}
+_EXAMPLES: Final[dict[str, str]] = {
+    NUMBER: "a number, such as 120",
+    TEXT: "a text in quotes, such as 'abc'",
+    BOOLEAN: "true or false",
+    TIME: "a time, such as '2024-05-01T12:30:00Z'",
+    ADDRESS: "an address, such as '10.0.0.1'",
+}
+
+
+def family(constant: Constant) -> str | None:
+    """The family of a constant; None for null."""
+    return _FAMILY_OF_CONSTANT.get(type(constant))
+
+
+def example(kind: Kind) -> str | None:
+    """What to write where a constant of this kind is wanted; None if it cannot be written as one."""
+    return _EXAMPLES.get(FAMILY_OF_KIND[kind])
+
+
+def named(type_: Type) -> str:
+    """`an int`, `a list of string`."""
+    name = str(type_)
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
+
+def shown(constant: Any) -> str:
+    """`the number 5`, `the text 'abc'`."""
+    text = repr(constant) if isinstance(constant, int | float) else reprlib.repr(constant)
+    if isinstance(constant, dt.date | ipaddress.IPv4Address | ipaddress.IPv6Address):
+        text = f"'{constant}'"
+    elif isinstance(constant, bool):
+        text = str(constant).lower()
+    return f"the {family(constant) or 'value'} {text}"
+
+
+def similar(name: str, known: Iterable[str]) -> str | None:
+    """A hint with the known names most like this one."""
+    names = list(known)
+    folded = {each.casefold(): each for each in names}
+    near = [folded[name.casefold()]] if name.casefold() in folded else difflib.get_close_matches(name, names, 3, 0.6)
+    if not near:
+        # The last step of a path is what people remember.
+        last = name.rpartition(".")[2]
+        near = [each for each in names if each.rpartition(".")[2] == last][:3]
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    if not names:
+        return None
+    return f"known are {', '.join(names[:12])}{', …' if len(names) > 12 else ''}"

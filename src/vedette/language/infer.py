@@ -1,0 +1,84 @@
+"""The types of attributes that no schema knows, from the constants that one filter compares them with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vedette.errors import FilterError
+from vedette.language.ast import (
+    And,
+    Attribute,
+    Comparison,
+    Filter,
+    In,
+    InNetwork,
+    Literal,
+    Near,
+    Not,
+    Operand,
+    Or,
+    Quantified,
+    Range,
+    TextTest,
+    Within,
+)
+from vedette.language.families import SUGGESTED, family, named
+from vedette.schema.types import Kind, Type
+
+# Addresses and times may be read from text, so text beside them makes the attribute a string.
+_READ_FROM_TEXT = frozenset({Kind.STRING, Kind.IP, Kind.TIMESTAMP})
+
+
+def inferred(node: Filter, text: str) -> dict[str, Type]:
+    """Path -> type, for every attribute that is compared with a constant; FilterError where they disagree."""
+    types: dict[str, Type] = {}
+    for operand, kind in _evidence(node):
+        attribute = operand.attribute if isinstance(operand, Quantified) else operand
+        found = Type(kind, isinstance(operand, Quantified))
+        before = types.setdefault(attribute.path, found)
+        if before == found:
+            continue
+        if before.is_list != found.is_list or not {before.kind, kind} <= _READ_FROM_TEXT:
+            raise FilterError(
+                f"{attribute.path} is used as {named(before)} and here as {named(found)}",
+                text=text,
+                start=attribute.span.start,
+                end=attribute.span.end,
+                hint="an attribute has one type",
+            )
+        types[attribute.path] = Type(Kind.STRING, found.is_list)
+    return types
+
+
+def _evidence(node: Filter) -> Iterator[tuple[Attribute | Quantified, Kind]]:
+    if isinstance(node, And | Or):
+        for part in node.parts:
+            yield from _evidence(part)
+    elif isinstance(node, Not):
+        yield from _evidence(node.part)
+    elif isinstance(node, Comparison):
+        yield from _compared(node.left, node.right)
+        yield from _compared(node.right, node.left)
+    elif isinstance(node, Range):
+        yield from _compared(node.operand, node.low)
+        yield from _compared(node.operand, node.high)
+    elif isinstance(node, In):
+        for item in node.items:
+            yield from _compared(node.operand, item)
+    elif isinstance(node, TextTest):
+        yield from _tested(node.operand, Kind.STRING)
+    elif isinstance(node, InNetwork):
+        yield from _tested(node.operand, Kind.IP)
+    elif isinstance(node, Within | Near):
+        yield from _tested(node.operand, Kind.POINT)
+
+
+def _compared(operand: Operand, other: Operand) -> Iterator[tuple[Attribute | Quantified, Kind]]:
+    suggested = family(other.value) if isinstance(other, Literal) else None
+    if suggested is not None:
+        yield from _tested(operand, SUGGESTED[suggested])
+
+
+def _tested(operand: Operand, kind: Kind) -> Iterator[tuple[Attribute | Quantified, Kind]]:
+    if isinstance(operand, Attribute | Quantified):
+        yield operand, kind

@@ -1,0 +1,58 @@
+"""The steps of a pattern, and whether the names it uses are there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vedette.errors import FilterError
+from vedette.language.ast import Absent, Composite, Conditioned, Either, Every, Pattern, Repeat, Sequence, Step
+from vedette.language.families import similar
+from vedette.schema.schema import Schema
+
+
+def steps_of(pattern: Pattern) -> Iterator[Step]:
+    """Every step, also those that must be absent, in the order in which they are written."""
+    if isinstance(pattern, Step):
+        yield pattern
+    elif isinstance(pattern, Absent):
+        yield pattern.step
+    elif isinstance(pattern, Sequence | Every | Either):
+        for part in pattern.parts:
+            yield from steps_of(part)
+    else:
+        yield from steps_of(pattern.part)
+
+
+def _conditions_of(pattern: Pattern) -> Iterator[Conditioned]:
+    if isinstance(pattern, Conditioned):
+        yield pattern
+    if isinstance(pattern, Sequence | Every | Either):
+        for part in pattern.parts:
+            yield from _conditions_of(part)
+    elif isinstance(pattern, Repeat | Conditioned):
+        yield from _conditions_of(pattern.part)
+
+
+def check_names(composite: Composite, schema: Schema | None, text: str) -> None:
+    """FilterError where a label is used twice or never given, or the partition is by an unknown attribute."""
+    labels: set[str] = set()
+    for step in steps_of(composite.pattern):
+        if step.label is None:
+            continue
+        if step.label in labels:
+            _fail(f"two steps have the label {step.label}", step.span.start, step.span.end, text, "labels are unique")
+        labels.add(step.label)
+    for conditioned in _conditions_of(composite.pattern):
+        for condition in conditioned.conditions:
+            for label in (condition.later, condition.earlier):
+                if label is not None and label not in labels:
+                    span = condition.span
+                    _fail(f"no step has the label {label}", span.start, span.end, text, similar(label, labels))
+    for path in composite.by:
+        if schema is not None and schema.closed and schema.type_of(path) is None:
+            span = composite.span
+            _fail(f"unknown attribute {path} to partition by", span.start, span.end, text, similar(path, schema))
+
+
+def _fail(message: str, start: int, end: int, text: str, hint: str | None) -> None:
+    raise FilterError(message, text=text, start=start, end=end, hint=hint)
