@@ -45,7 +45,8 @@ class Workload(Protocol):
 def zipf(values: int, exponent: float = 1.0) -> Floats:
     """Probabilities proportional to 1 / rank ** exponent."""
     weights = np.arange(1, values + 1, dtype=np.float64) ** -exponent
-    return np.divide(weights, weights.sum(), dtype=np.float64)
+    weights /= weights.sum()
+    return weights
 
 
 def draw(random: np.random.Generator, probabilities: Floats, count: int) -> NDArray[np.int64]:
