@@ -1,0 +1,151 @@
+"""Events -> typed columns, once, at the edge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vedette.schema.columns import Column, ColumnData, KeyColumn
+from vedette.schema.compare import compared, compared_as
+from vedette.schema.missing import present_in, take_out
+from vedette.schema.paths import finder
+from vedette.schema.schema import Schema
+from vedette.schema.tables import TableEvents
+from vedette.schema.texts import Refuse
+from vedette.schema.types import FLOAT, TIMESTAMP, Kind, Type
+from vedette.schema.values import values_column
+from vedette.schema.views import seen_as
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """A row with a value that breaks the schema."""
+
+    row: int
+    attribute: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """The columns of some events. A rejected row keeps its place, with every value missing."""
+
+    size: int
+    data: dict[Column, ColumnData]
+    rejects: list[Reject]  # in the order of rows, one a row
+
+    @property
+    def accepted(self) -> NDArray[np.bool_]:
+        """Which rows are not rejected."""
+        accepted = np.ones(self.size, np.bool_)
+        accepted[[reject.row for reject in self.rejects]] = False
+        return accepted
+
+
+class _Events(Protocol):
+    size: int
+
+    def column(self, path: str, type_: Type, refuse: Refuse, *, takes_all: bool = False) -> ColumnData: ...
+
+    def present(self, path: str) -> NDArray[np.bool_]: ...
+
+
+def encode(events: Sequence[Mapping[str, Any]] | Any, columns: Sequence[Column], schema: Schema) -> Encoded:
+    """The asked columns of events: a sequence of dicts, or an Arrow table or record batch.
+
+    A value that breaks the type its attribute has in the schema rejects its row. Where a column reads a string
+    as something else, or the schema does not know the attribute, such a value is just missing.
+    """
+    tabular = isinstance(events, pa.Table | pa.RecordBatch)
+    encoder = _Encoder(TableEvents(events) if tabular else _DictEvents(events), schema)
+    data = {column: encoder.column(column) for column in columns}
+    rejects = [encoder.rejects[row] for row in sorted(encoder.rejects)]
+    if rejects:
+        rows = np.array([reject.row for reject in rejects], np.int64)
+        data = {column: take_out(one, rows) for column, one in data.items()}
+    return Encoded(encoder.size, data, rejects)
+
+
+class _DictEvents:
+    """Events as dicts: every path is looked up once."""
+
+    def __init__(self, events: Sequence[Mapping[str, Any]]) -> None:
+        self.events = events
+        self.size = len(events)
+        self._found: dict[tuple[str, bool], list[Any]] = {}
+
+    def column(self, path: str, type_: Type, refuse: Refuse, *, takes_all: bool = False) -> ColumnData:
+        return values_column(self._values(path, type_.kind), type_, refuse, takes_all=takes_all)
+
+    def present(self, path: str) -> NDArray[np.bool_]:
+        return np.array([value is not None for value in self._values(path, Kind.STRING)], np.bool_)
+
+    def _values(self, path: str, kind: Kind) -> list[Any]:
+        flat = kind is not Kind.POINT or "." not in path
+        values = self._found.get((path, flat))
+        if values is None:
+            if "." in path:
+                values = list(map(finder(path, flat=flat), self.events))
+            else:
+                values = [event.get(path) for event in self.events]
+            self._found[path, flat] = values
+        return values
+
+
+class _Encoder:
+    """Columns of one batch of events; what several of them share is made once."""
+
+    def __init__(self, events: _Events, schema: Schema) -> None:
+        self.events = events
+        self.size = events.size
+        self.schema = schema
+        self.rejects: dict[int, Reject] = {}
+        self._made: dict[tuple[str, Type], ColumnData] = {}
+
+    def column(self, column: Column) -> ColumnData:
+        if column.other is not None:
+            return self._comparison(column.path, column.other)
+        return self._as(column.path, column.type)
+
+    def _as(self, path: str, wanted: Type) -> ColumnData:
+        made = self._made.get((path, wanted))
+        if made is None:
+            declared = self.schema.type_of(path)
+            if declared is None:
+                made = self.events.column(path, wanted, None)
+            elif declared == wanted:
+                takes_all = self.schema.takes_all(path)
+                made = self.events.column(path, wanted, self._refuse(path), takes_all=takes_all)
+            else:
+                made = seen_as(self._as(path, declared), declared, wanted)
+            self._made[path, wanted] = made
+        return made
+
+    def _refuse(self, path: str) -> Refuse:
+        def refuse(row: int, reason: str) -> None:
+            if row not in self.rejects:
+                self.rejects[row] = Reject(row, path, reason)
+
+        return refuse
+
+    def _comparison(self, path: str, other: str) -> KeyColumn:
+        declared, against = self.schema.type_of(path), self.schema.type_of(other)
+        if path == other:  # whatever is there equals itself
+            there = self.events.present(path) if declared is None else present_in(self._as(path, declared))
+            return KeyColumn(there.astype(np.int64), there)
+        keys, present = np.zeros(self.size, np.int64), np.zeros(self.size, np.bool_)
+        for left, right in compared_as(declared, against):
+            found = compared(self._as(path, left), left.kind, self._as(other, right), right.kind)
+            fresh = found.present & ~present
+            if left == TIMESTAMP and declared is against is None:  # a number may be read as a time, but is none
+                for number in (self._as(path, FLOAT), self._as(other, FLOAT)):
+                    fresh &= ~number.present if isinstance(number, KeyColumn) else True
+            keys[fresh], present[fresh] = found.keys[fresh], True
+            if present.all():
+                break
+        return KeyColumn(keys, present)

@@ -1,0 +1,165 @@
+"""One event -> the values of its columns, in about a microsecond.
+
+The same answers as `vedette.schema.encode` for a batch of one, as plain Python values: what is ordered is its key
+(an int or bytes), what is missing is None, and a list, a point or a region is the column data of a single event.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from vedette.errors import SchemaError
+from vedette.schema.columns import Column, ColumnData, KeyColumn
+from vedette.schema.encode import encode
+from vedette.schema.keys import INT_MAX, INT_MIN, key, read_string
+from vedette.schema.missing import present_in
+from vedette.schema.paths import finder
+from vedette.schema.schema import Schema
+from vedette.schema.types import Kind, Type
+from vedette.schema.values import json_text, read_value
+
+OneValue: TypeAlias = int | bytes | ColumnData | None
+_Convert: TypeAlias = Callable[[Any], int | bytes | None]
+
+_SIGNLESS = 0x7FFF_FFFF_FFFF_FFFF
+_NAN_KEY = 0x7FF8_0000_0000_0000
+_pack, _unpack = struct.Struct("<d").pack, struct.Struct("<q").unpack
+
+
+def prepare_one(columns: Sequence[Column], schema: Schema) -> Callable[[Mapping[str, Any]], list[OneValue]]:
+    """A function that encodes one event; SchemaError if one of its values breaks the schema."""
+    blank: list[OneValue] = [None] * len(columns)
+    named: dict[str, list[tuple[int, _Convert]]] = {}  # by the key of the event
+    sought: list[tuple[int, Callable[[Mapping[str, Any]], Any], _Convert]] = []  # dotted paths
+    others: list[tuple[int, Column]] = []  # comparisons, lists, points, regions
+    for position, column in enumerate(columns):
+        if column.other is not None or column.type.is_list or not column.type.kind.ordered:
+            others.append((position, column))
+        elif "." in column.path:
+            sought.append((position, finder(column.path), _converter(column, schema)))
+        else:
+            named.setdefault(column.path, []).append((position, _converter(column, schema)))
+    flat = [(position, name, convert) for name, parts in named.items() for position, convert in parts]
+    in_order = [(name, convert) for position, name, convert in sorted(flat, key=lambda part: part[0])]
+    only_flat = len(flat) == len(columns)
+
+    def encode_one(event: Mapping[str, Any]) -> list[OneValue]:
+        try:
+            if only_flat and len(event) >= len(in_order):
+                get = event.get
+                return [None if (value := get(name)) is None else convert(value) for name, convert in in_order]
+            found = blank.copy()
+            if len(event) < len(flat):  # go by whichever is shorter
+                for name, value in event.items():
+                    if value is not None:
+                        for position, convert in named.get(name, ()):
+                            found[position] = convert(value)
+            else:
+                for position, name, convert in flat:
+                    if (value := event.get(name)) is not None:
+                        found[position] = convert(value)
+            for position, find, convert in sought:
+                if (value := find(event)) is not None:
+                    found[position] = convert(value)
+        except ValueError:
+            raise _explained(event, columns, schema) from None
+        if others:
+            _add_others(found, event, others, schema)
+        return found
+
+    return encode_one
+
+
+def _add_others(
+    found: list[OneValue], event: Mapping[str, Any], others: Sequence[tuple[int, Column]], schema: Schema
+) -> None:
+    columns = [column for _, column in others]
+    encoded = encode([event], columns, schema)
+    if encoded.rejects:
+        raise _explained(event, columns, schema)
+    for position, column in others:
+        data = encoded.data[column]
+        if present_in(data)[0]:
+            found[position] = int(data.keys[0]) if isinstance(data, KeyColumn) else data
+
+
+def _explained(event: Mapping[str, Any], columns: Sequence[Column], schema: Schema) -> SchemaError:
+    rejects = encode([event], columns, schema).rejects
+    if not rejects:
+        return SchemaError("an event's value breaks the schema")
+    return SchemaError(f"attribute {rejects[0].attribute!r}: {rejects[0].reason}")
+
+
+def _converter(column: Column, schema: Schema) -> _Convert:
+    """A function from a raw value (not None) to its key; ValueError if it breaks the schema."""
+    declared, wanted = schema.type_of(column.path), column.type
+    if declared is None:
+        return _lenient(_exact(wanted.kind))
+    if declared == wanted:
+        exact = _exact(wanted.kind)
+        return (lambda raw: exact(json_text(raw))) if schema.takes_all(column.path) else exact
+    return _view(column, declared, schema)
+
+
+def _view(column: Column, declared: Type, schema: Schema) -> _Convert:
+    """A value of one type as another one; whatever is beside the common case goes through `encode`."""
+    exact = _exact(column.type.kind)
+    from_text = declared == Type(Kind.STRING) and not column.type.kind.numeric and column.type.kind is not Kind.BOOL
+    bare = Column("value", column.type)
+    value_schema = Schema({"value": declared})
+
+    def convert(raw: Any) -> int | bytes | None:
+        if from_text and type(raw) is str:
+            try:
+                return exact(raw)
+            except ValueError:
+                read_string(raw)  # a text, if not one of this kind
+                return None
+        encoded = encode([{"value": raw}], [bare], value_schema)
+        if encoded.rejects:
+            raise ValueError(encoded.rejects[0].reason)
+        data: Any = encoded.data[bare]
+        if not present_in(data)[0]:
+            return None
+        return int(data.keys[0]) if isinstance(data, KeyColumn) else data.values[data.codes[0]]
+
+    if schema.takes_all(column.path):
+        return lambda raw: convert(json_text(raw))
+    return convert
+
+
+def _lenient(exact: _Convert) -> _Convert:
+    def convert(raw: Any) -> int | bytes | None:
+        try:
+            return exact(raw)
+        except ValueError:
+            return None
+
+    return convert
+
+
+def _exact(kind: Kind) -> _Convert:
+    if kind in _QUICK:
+        return _QUICK[kind]
+    return lambda raw: key(kind, read_value(kind, raw))
+
+
+def _int(raw: Any) -> int:
+    return raw if type(raw) is int and INT_MIN <= raw <= INT_MAX else int(read_value(Kind.INT, raw))
+
+
+def _float(raw: Any) -> int:
+    number = raw if type(raw) is float else read_value(Kind.FLOAT, raw)
+    if number != number:  # noqa: PLR0124 - the quickest test for NaN
+        return _NAN_KEY
+    bits: int = _unpack(_pack(number + 0.0))[0]
+    return bits if bits >= 0 else bits ^ _SIGNLESS
+
+
+def _text(raw: Any) -> bytes:
+    return raw.encode() if type(raw) is str else read_string(raw).encode()
+
+
+_QUICK: dict[Kind, _Convert] = {Kind.INT: _int, Kind.FLOAT: _float, Kind.STRING: _text}
