@@ -1,0 +1,101 @@
+"""Where the parser is in the text, what it has spent of the limits, and how it says that something is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final, TypeVar
+
+from vedette.errors import FilterError, LimitError
+from vedette.language import limits
+from vedette.language.ast import Span
+from vedette.language.hints import describe, hint, unclosed
+from vedette.language.lexer import CONTEXTUAL, NAME, Tokens, is_plain_name, scan
+from vedette.language.literals import TooLarge
+
+Value = TypeVar("Value")
+
+# The tags of words that can name something.
+WORDS: Final = CONTEXTUAL | {NAME}
+
+
+class Cursor:
+    """The tokens of a text and the place of the next one."""
+
+    __slots__ = ("at", "depth", "ends", "nodes", "starts", "tags", "text", "texts", "tokens")
+
+    def __init__(self, text: str, tokens: Tokens | None = None) -> None:
+        self.text = text
+        self.tokens = scan(text) if tokens is None else tokens
+        self.tags, self.texts, self.starts, self.ends = self.tokens
+        self.at = 0
+        self.depth = 0
+        self.nodes = 0
+
+    # ------------------------------------------------------------ moving on
+
+    def expect(self, tag: str, expected: str | None = None, *, help: str | None = None) -> None:
+        """Step over a token that must be there."""
+        if self.tags[self.at] != tag:
+            raise self.wrong(expected or f"'{tag}'", (tag,) if tag.isalpha() else (), help=help)
+        self.at += 1
+
+    def plain_name(self, expected: str) -> str:
+        """Step over a name without dots and backticks: a label, a unit."""
+        at = self.at
+        found = self.texts[at]
+        if self.tags[at] not in WORDS or not is_plain_name(found) or self.ends[at] - self.starts[at] != len(found):
+            raise self.wrong(expected)
+        self.at += 1
+        return found
+
+    def span_from(self, start: int) -> Span:
+        """From a place to the end of the last token."""
+        return Span(start, self.ends[self.at - 1])
+
+    # ------------------------------------------------------------ saying no
+
+    def wrong(
+        self, expected: str, candidates: Iterable[str] = (), *, at: int | None = None, help: str | None = None
+    ) -> FilterError:
+        """The error that something else was expected than the token found."""
+        at = self.at if at is None else at
+        message = unclosed(self.tokens, at) or f"expected {expected}, found {describe(self.tokens, at)}"
+        return self.error(message, self.starts[at], self.ends[at], help or hint(self.tokens, at, candidates))
+
+    def error(self, message: str, start: int, end: int, help: str | None = None) -> FilterError:
+        """An error at a place, with a hint."""
+        return FilterError(message, text=self.text, start=start, end=end, hint=help)
+
+    def limit(self, message: str, at: int | None = None, help: str | None = None) -> LimitError:
+        """The refusal of what would cost too much."""
+        at = min(self.at if at is None else at, len(self.tags) - 1)
+        return LimitError(message, text=self.text, start=self.starts[at], end=self.ends[at], hint=help)
+
+    def checked(self, read: Callable[[str], Value], at: int) -> Value:
+        """What the text of a token stands for; an error at the token if it stands for nothing."""
+        try:
+            return read(self.texts[at])
+        except TooLarge as problem:
+            raise self.limit(str(problem), at) from None
+        except ValueError as problem:
+            raise self.error(str(problem), self.starts[at], self.ends[at]) from None
+
+    # ------------------------------------------------------------ limits
+
+    def deeper(self) -> None:
+        """One level further in; `self.depth -= 1` on the way out."""
+        self.depth += 1
+        if self.depth > limits.NESTING:
+            raise self.too_deep()
+
+    def too_deep(self) -> LimitError:
+        """The refusal of a text that is nested beyond the limit."""
+        return self.limit(f"nested more than {limits.NESTING} levels deep", help="write it with fewer levels")
+
+    def check_nodes(self) -> None:
+        """Refuse a text of too many parts."""
+        if self.nodes > limits.NODES:
+            raise self.limit(
+                f"more than {limits.NODES:,} parts (conditions, attributes, constants)",
+                help="split it into several subscriptions",
+            )
