@@ -3,7 +3,7 @@
 A node takes a list of conjunctions. Each is filed under the predicate that the fewest events pass, given what
 the path has tested already; conjunctions that agree on a column share a branch. Equality becomes a direct table
 or a hash, ranges a grid whose cells a conjunction may occupy several of (bounded replication; an event is in
-one cell only, so no pair comes twice). Where no predicate is worth a branch, a page is written.
+one cell only, so no pair comes twice). Where no predicate is worth a branch, pages are written.
 """
 
 from __future__ import annotations
@@ -14,602 +14,404 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.kernels.bundles import PredicateTable
+from vedette.kernels.cluster_choice import Frequencies, Path, Settings, choose, clipped, group_of, mass
+from vedette.kernels.cluster_pages import ENTRIES, OWN, PAGES, REFERENCES, SHARED, no_pages, write_pages
 from vedette.kernels.clusters import GRID, HASH, NO_CHILD, TOKEN, ClusterArrays, hash_place
 from vedette.kernels.compile import kernel
 
-UNUSABLE = 2.0  # a selectivity that no predicate has
+DEEPEST = 40
+CROWD = 64.0  # events that make a page's lanes full: from there on verifying costs the least per event
+NODES, BRANCHES, CHILDREN = range(3)
 
 
-class Frequencies(NamedTuple):
-    """What a sample of events says of columns; `cumulative[at[c] + r + 2]` is the share of events with rank <= r."""
+class Layout(NamedTuple):
+    """Nodes and branches being written (see `ClusterArrays`); `used` says how much of the arrays is."""
 
-    cumulative: NDArray[np.float32]
-    at: NDArray[np.int64]  # rank columns + 1
-    token: NDArray[np.float32]  # share of events that have a token, all token columns one after the other
-    token_at: NDArray[np.int64]  # token columns + 1
-
-
-class Settings(NamedTuple):
-    """What can be tuned; none of it changes an answer."""
-
-    page: int  # conjunctions up to which a list becomes a page, and the most in one page
-    least: int  # conjunctions that make a branch worth routing to
-    widest: float  # a range is filed only if it covers at most this share of the values reaching the node
-    slack: float  # a predicate is as good as the best if it passes at most this many times the events
-    replication: float  # copies of a conjunction that one branch may make on average
-    replication_in_all: float
-
-
-class Path(NamedTuple):
-    """What the path to a node has established: ranks lie in [low, high] (low = -1: may be missing)."""
-
-    low: NDArray[np.int32]
-    high: NDArray[np.int32]
-
-
-class Pages(NamedTuple):
-    """Pages being written; `used` holds how much of each array is: pages, predicates, entries, references."""
-
-    pages: NDArray[np.int32]
-    column: NDArray[np.int32]
-    low: NDArray[np.int32]
-    width: NDArray[np.uint32]
-    entry: NDArray[np.int32]
-    reference: NDArray[np.uint16]
+    nodes: NDArray[np.int32]
+    branches: NDArray[np.int32]
+    children: NDArray[np.int32]
     used: NDArray[np.int64]
-    slots: NDArray[np.int32]  # hash of the open page's distinct predicates, -1 between uses
-    taken: NDArray[np.int32]  # the slots in use
 
 
-PAGE_SLOTS = 8192
-MOST_REFERENCES = 2048  # per page, so that its distinct predicates fill at most a quarter of the slots
+class Task(NamedTuple):
+    """A list of conjunctions that waits to become a node or a page."""
+
+    first: int  # of its list
+    last: int
+    slot: int  # among the children: where its number goes
+    step: int  # the last step of its path
+    steps: int  # how many steps are in use below it
+    depth: int
+    copies: float  # of a conjunction, on average, that the path has made
+    reach: float  # the share of events that are expected here
 
 
-@kernel
-def mass(frequencies: Frequencies, column: int, low: int, high: int) -> float:
-    """The share of events whose rank lies in [low, high]."""
-    at = frequencies.at[column]
-    return frequencies.cumulative[at + high + 2] - frequencies.cumulative[at + low + 1]
+class Work(NamedTuple):
+    """Tasks waiting, last in first out; so a list is given up when all that lie above it are done."""
 
-
-@kernel
-def covers(path: Path, column: int, low: int, width: int) -> bool:
-    """Whether every rank that the path admits passes the predicate (which may wrap around)."""
-    first = np.int64(low)
-    last = first + np.int64(width)
-    if first <= path.low[column] and path.high[column] <= last:
-        return True
-    return bool(path.high[column] <= last - 4294967296)
-
-
-@kernel
-def selectivity(table: PredicateTable, p: int, frequencies: Frequencies, path: Path, widest: float) -> float:
-    """The share of the events reaching a node that pass a predicate, or UNUSABLE as an access predicate."""
-    ranks = path.low.shape[0]
-    column = table.column[p]
-    if column >= ranks:
-        if table.width[p] != 0:
-            return UNUSABLE
-        return frequencies.token[frequencies.token_at[column - ranks] + table.low[p]]
-    low = np.int64(table.low[p])
-    high = low + np.int64(table.width[p])
-    whole_high = frequencies.at[column + 1] - frequencies.at[column] - 3
-    if low < 0 or high > whole_high or covers(path, column, table.low[p], table.width[p]):
-        return UNUSABLE
-    low = max(low, np.int64(path.low[column]))
-    high = min(high, np.int64(path.high[column]))
-    if low > high:
-        return UNUSABLE
-    reaching = mass(frequencies, column, path.low[column], path.high[column])
-    present = mass(frequencies, column, max(path.low[column], 0), path.high[column])
-    passing = mass(frequencies, column, low, high)
-    if low < high and passing > widest * present:
-        return UNUSABLE
-    return passing / max(reaching, np.float32(1e-12))
+    lists: NDArray[np.int32]
+    tasks: NDArray[np.int64]  # the six integers of a Task
+    weights: NDArray[np.float64]  # the two floats of a Task
+    steps: NDArray[np.int64]  # of paths: column, low, high, the step before
+    waiting: NDArray[np.int64]
 
 
 @kernel
-def assign(
-    table: PredicateTable,
-    conjunctions: NDArray[np.int32],
-    frequencies: Frequencies,
-    path: Path,
-    settings: Settings,
-    chosen: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-) -> None:
-    """Choose each conjunction's access predicate (-1: none); `sizes` counts per group.
-
-    Group 2c holds the points of column c (or its tokens), 2c + 1 its ranges. Among predicates that are about as
-    selective, the one on the most popular column is taken, so that there are few branches.
-    """
-    groups = sizes.shape[0]
-    ranks = path.low.shape[0]
-    popular = np.zeros(groups, np.int64)
-    best = np.empty(conjunctions.shape[0], np.float32)
-    for i in range(conjunctions.shape[0]):
-        c = conjunctions[i]
-        least = np.float32(UNUSABLE)
-        for p in range(table.start[c], table.start[c + 1]):
-            least = min(least, selectivity(table, p, frequencies, path, settings.widest))
-        best[i] = least
-        if least < 1.0:
-            for p in range(table.start[c], table.start[c + 1]):
-                if selectivity(table, p, frequencies, path, settings.widest) <= settings.slack * least + 1e-6:
-                    popular[2 * table.column[p] + np.int64(is_range(table, p, path, ranks))] += 1
-    keep = np.ones(groups, np.bool_)
-    for last in range(2):
-        sizes[:] = 0
-        for i in range(conjunctions.shape[0]):
-            c = conjunctions[i]
-            chosen[i] = -1
-            if best[i] >= 1.0:
-                continue
-            accepted = settings.slack * best[i] + 1e-6
-            most = np.int64(0)
-            second = np.float32(0.5)
-            second_best = np.int64(-1)
-            for p in range(table.start[c], table.start[c + 1]):
-                group = 2 * table.column[p] + np.int64(is_range(table, p, path, ranks))
-                if keep[group]:
-                    share = selectivity(table, p, frequencies, path, settings.widest)
-                    if share <= accepted:
-                        if popular[group] > most:
-                            most = popular[group]
-                            chosen[i] = p
-                    elif share < second:
-                        second = share
-                        second_best = p
-            # Groups that came out too small are closed the second time; their members look elsewhere.
-            if last == 1 and chosen[i] < 0:
-                chosen[i] = second_best
-            if chosen[i] >= 0:
-                p = chosen[i]
-                sizes[2 * table.column[p] + np.int64(is_range(table, p, path, ranks))] += 1
-        if last == 0:
-            for group in range(groups):
-                keep[group] = sizes[group] >= settings.least
+def rows_with_room(array: NDArray, needed: int) -> NDArray:
+    """The array, or a copy with more rows."""
+    if needed <= array.shape[0]:
+        return array
+    copy = np.empty((2 * array.shape[0], array.shape[1]), array.dtype)
+    copy[: array.shape[0]] = array
+    return copy
 
 
 @kernel
-def is_range(table: PredicateTable, p: int, path: Path, ranks: int) -> bool:
-    """Whether a predicate admits more than one rank of those the path leaves."""
-    column = table.column[p]
-    if column >= ranks:
-        return False
-    low = max(np.int64(table.low[p]), np.int64(path.low[column]))
-    high = min(np.int64(table.low[p]) + np.int64(table.width[p]), np.int64(path.high[column]))
-    return bool(low < high)
+def with_room(array: NDArray[np.int32], needed: int) -> NDArray[np.int32]:
+    """The array, or a longer copy."""
+    if needed <= array.shape[0]:
+        return array
+    copy = np.empty(max(needed, 2 * array.shape[0]), np.int32)
+    copy[: array.shape[0]] = array
+    return copy
 
 
 @kernel
-def predicate_slot(column: int, low: int, width: int) -> int:
-    """Where to look for a predicate among those of the open page."""
-    mixed = np.int64(column) * 40503 + np.int64(low) * 2654435769 + np.int64(width) * 668265263
-    return (mixed ^ (mixed >> 17) ^ (mixed >> 31)) & (PAGE_SLOTS - 1)
+def push(work: Work, task: Task) -> Work:
+    """Let a task wait."""
+    n = work.waiting[0]
+    tasks = rows_with_room(work.tasks, n + 1)
+    weights = rows_with_room(work.weights, n + 1)
+    tasks[n, 0] = task.first
+    tasks[n, 1] = task.last
+    tasks[n, 2] = task.slot
+    tasks[n, 3] = task.step
+    tasks[n, 4] = task.steps
+    tasks[n, 5] = task.depth
+    weights[n, 0] = task.copies
+    weights[n, 1] = task.reach
+    work.waiting[0] += 1
+    return Work(work.lists, tasks, weights, work.steps, work.waiting)
 
 
 @kernel
-def write_page(
-    pages: Pages,
-    table: PredicateTable,
-    conjunctions: NDArray[np.int32],
-    frequencies: Frequencies,
-    path: Path,
-) -> None:
-    """Append one page; what the path implies is left out, the most selective predicate comes first."""
-    ranks = path.low.shape[0]
-    used = pages.used
-    first = used[1]
-    for i in range(conjunctions.shape[0]):
-        c = conjunctions[i]
-        pages.entry[used[2], 0] = c
-        pages.entry[used[2], 1] = used[3]
-        used[2] += 1
-        begin = used[3]
-        shares = np.empty(table.start[c + 1] - table.start[c], np.float32)
-        for p in range(table.start[c], table.start[c + 1]):
-            column = table.column[p]
-            if column < ranks:
-                if covers(path, column, table.low[p], table.width[p]):
-                    continue
-                share = selectivity(table, p, frequencies, path, 1.0)
-            else:
-                share = np.float32(4.0)  # tokens cost the most: last
-            slot = predicate_slot(column, table.low[p], table.width[p])
-            while True:
-                known = pages.slots[slot]
-                if known < 0:
-                    known = used[1]
-                    pages.slots[slot] = known
-                    pages.taken[known - first] = slot
-                    pages.column[known] = column
-                    pages.low[known] = table.low[p]
-                    pages.width[known] = table.width[p]
-                    used[1] += 1
-                    break
-                if (
-                    pages.column[known] == column
-                    and pages.low[known] == table.low[p]
-                    and pages.width[known] == table.width[p]
-                ):
-                    break
-                slot = (slot + 1) & (PAGE_SLOTS - 1)
-            # Insertion sort by selectivity: a handful of predicates.
-            place = used[3]
-            while place > begin and shares[place - begin - 1] > share:
-                pages.reference[place] = pages.reference[place - 1]
-                shares[place - begin] = shares[place - begin - 1]
-                place -= 1
-            pages.reference[place] = known - first
-            shares[place - begin] = share
-            used[3] += 1
-    for i in range(used[1] - first):
-        pages.slots[pages.taken[i]] = -1
-    used[0] += 1
-    pages.pages[used[0], 0] = used[1]
-    pages.pages[used[0], 1] = used[2]
-    pages.entry[used[2], 1] = used[3]
+def pop(work: Work) -> Task:
+    """The task that came last."""
+    work.waiting[0] -= 1
+    t = work.tasks[work.waiting[0]]
+    w = work.weights[work.waiting[0]]
+    return Task(t[0], t[1], t[2], t[3], t[4], t[5], w[0], w[1])
 
 
 @kernel
-def with_room(pages: Pages, entries: int, references: int) -> Pages:
-    """The same pages, with room for one more of that size."""
-    used = pages.used
-    page_rows = pages.pages
-    if used[0] + 2 > page_rows.shape[0]:
-        page_rows = np.empty((2 * page_rows.shape[0], 2), np.int32)
-        page_rows[: used[0] + 1] = pages.pages[: used[0] + 1]
-    entry = pages.entry
-    if used[2] + entries + 1 > entry.shape[0]:
-        entry = np.empty((2 * entry.shape[0] + entries, 2), np.int32)
-        entry[: used[2] + 1] = pages.entry[: used[2] + 1]
-    reference = pages.reference
-    if used[3] + references > reference.shape[0]:
-        reference = np.empty(2 * reference.shape[0] + references, np.uint16)
-        reference[: used[3]] = pages.reference[: used[3]]
-    column, low, width = pages.column, pages.low, pages.width
-    if used[1] + references > column.shape[0]:
-        size = 2 * column.shape[0] + references
-        column = np.empty(size, np.int32)
-        low = np.empty(size, np.int32)
-        width = np.empty(size, np.uint32)
-        column[: used[1]] = pages.column[: used[1]]
-        low[: used[1]] = pages.low[: used[1]]
-        width[: used[1]] = pages.width[: used[1]]
-    return Pages(page_rows, column, low, width, entry, reference, used, pages.slots, pages.taken)
+def with_step(work: Work, step: int, column: int, low: int, high: int, before: int) -> Work:
+    """Write step number `step` of a path."""
+    steps = rows_with_room(work.steps, step + 1)
+    steps[step, 0] = column
+    steps[step, 1] = low
+    steps[step, 2] = high
+    steps[step, 3] = before
+    return Work(work.lists, work.tasks, work.weights, steps, work.waiting)
 
 
 @kernel
-def write_pages(
-    pages: Pages,
-    table: PredicateTable,
-    conjunctions: NDArray[np.int32],
-    frequencies: Frequencies,
-    path: Path,
-    most: int,
-) -> Pages:
-    """Append as many pages as the list needs."""
-    begin = 0
-    while begin < conjunctions.shape[0]:
-        end = begin
-        references = 0
-        while end < conjunctions.shape[0] and end - begin < most:
-            c = conjunctions[end]
-            size = table.start[c + 1] - table.start[c]
-            if end > begin and references + size > MOST_REFERENCES:
-                break
-            references += size
-            end += 1
-        pages = with_room(pages, end - begin, references)
-        write_page(pages, table, conjunctions[begin:end], frequencies, path)
-        begin = end
-    return pages
+def walk(path: Path, steps: NDArray[np.int64], step: int) -> None:
+    """Narrow the path down by its steps."""
+    while step >= 0:
+        column = steps[step, 0]
+        path.low[column] = max(path.low[column], steps[step, 1])
+        path.high[column] = min(path.high[column], steps[step, 2])
+        step = steps[step, 3]
 
 
 @kernel
-def grid_shift(lows: NDArray[np.int64], highs: NDArray[np.int64], span: int, replication: float, page: int) -> int:
-    """The finest grid (as a shift of ranks) that neither copies too much nor makes too many cells."""
-    n = lows.shape[0]
+def walk_back(path: Path, steps: NDArray[np.int64], step: int, frequencies: Frequencies) -> None:
+    """Forget the path."""
+    while step >= 0:
+        column = steps[step, 0]
+        path.low[column] = -1
+        path.high[column] = frequencies.largest[column]
+        step = steps[step, 3]
+
+
+@kernel
+def page_limit(settings: Settings, reach: float) -> int:
+    """How many conjunctions a page may hold: the more events come together, the cheaper is verifying them."""
+    crowd = min(reach * settings.batch, CROWD)
+    return np.int64(settings.page * max(1.0, crowd / 8.0))
+
+
+@kernel
+def grid_shift(lows: NDArray[np.int64], highs: NDArray[np.int64], span: int, replication: float, most: int) -> int:
+    """The finest grid (as a shift of ranks) that neither copies too much nor has more than `most` cells."""
     shift = 0
     while True:
         cells = (span >> shift) + 1
         if cells <= 2:
             return shift
-        if cells <= max(4 * n // page, 2) or cells <= 8:
+        if cells <= most:
             copies = 0
-            for i in range(n):
+            for i in range(lows.shape[0]):
                 copies += (highs[i] >> shift) - (lows[i] >> shift) + 1
-            if copies <= replication * n:
+            if copies <= replication * lows.shape[0]:
                 return shift
         shift += 1
 
 
 @kernel
-def build(
-    table: PredicateTable, groups: int, ranks: int, frequencies: Frequencies, settings: Settings
-) -> ClusterArrays:
-    """Index all conjunctions; `groups` is twice the number of columns."""
-    n = table.start.shape[0] - 1
-    nodes = np.empty((64, 4), np.int32)
-    branches = np.empty((64, 6), np.int32)
-    children = np.empty(1024, np.int32)
-    node_used, branch_used, children_used = 0, 0, 0
-    pages = Pages(
-        np.zeros((64, 2), np.int32),
-        np.empty(1024, np.int32),
-        np.empty(1024, np.int32),
-        np.empty(1024, np.uint32),
-        np.zeros((1024, 2), np.int32),
-        np.empty(1024, np.uint16),
-        np.zeros(4, np.int64),
-        np.full(PAGE_SLOTS, -1, np.int32),
-        np.empty(PAGE_SLOTS, np.int32),
-    )
-    path = Path(np.full(ranks, -1, np.int32), np.empty(ranks, np.int32))
-    for column in range(ranks):
-        path.high[column] = frequencies.at[column + 1] - frequencies.at[column] - 3
-    lists = np.empty(max(4 * n, 64), np.int32)
-    for i in range(n):
-        lists[i] = i
-    # Work to do: first and last of the list, the slot that waits for the child, the last step of the path,
-    # depth, and how many steps were in use.
-    stack = np.empty((256, 6), np.int64)
-    stack[0] = np.array([0, n, -1, -1, 0, 0])
-    copies = np.ones(256, np.float64)
-    waiting = 1
-    # Steps of paths: column, low, high, the step before.
-    steps = np.empty((256, 4), np.int64)
-    sizes = np.zeros(groups, np.int64)
-    while waiting > 0:
-        waiting -= 1
-        first = stack[waiting, 0]
-        last = stack[waiting, 1]
-        slot = stack[waiting, 2]
-        step = stack[waiting, 3]
-        depth = stack[waiting, 4]
-        steps_used = stack[waiting, 5]
-        copied = copies[waiting]
-        taken = step
-        while taken >= 0:
-            column = steps[taken, 0]
-            path.low[column] = max(path.low[column], steps[taken, 1])
-            path.high[column] = min(path.high[column], steps[taken, 2])
-            taken = steps[taken, 3]
-        here = lists[first:last].copy()
-        size = here.shape[0]
-        inner = size > settings.page and depth < 40
-        chosen = np.empty(size, np.int64)
-        if inner:
-            assign(table, here, frequencies, path, settings, chosen, sizes)
-            inner = np.any(sizes >= settings.least)
-        if not inner:
-            page = pages.used[0]
-            pages = write_pages(pages, table, here, frequencies, path, settings.page)
-            many = pages.used[0] - page
-            if slot >= 0 and many == 1:
-                children[slot] = -2 - page
-            else:
-                nodes = room_for_rows(nodes, node_used + 1)
-                nodes[node_used] = np.array([branch_used, 0, page, many], np.int32)
-                if slot >= 0:
-                    children[slot] = node_used
-                node_used += 1
-            reset(path, steps, step, frequencies)
+def add_branch(layout: Layout, column: int, kind: int, base: int, shift: int, size: int, slots: int) -> Layout:
+    """Append a branch with that many empty slots for children."""
+    used = layout.used
+    branches = rows_with_room(layout.branches, used[BRANCHES] + 1)
+    children = with_room(layout.children, used[CHILDREN] + slots)
+    branches[used[BRANCHES], 0] = column
+    branches[used[BRANCHES], 1] = kind
+    branches[used[BRANCHES], 2] = base
+    branches[used[BRANCHES], 3] = shift
+    branches[used[BRANCHES], 4] = size
+    branches[used[BRANCHES], 5] = used[CHILDREN]
+    children[used[CHILDREN] : used[CHILDREN] + slots] = NO_CHILD
+    used[BRANCHES] += 1
+    used[CHILDREN] += slots
+    return Layout(layout.nodes, branches, children, used)
+
+
+@kernel
+def grid_tasks(
+    work: Work,
+    task: Task,
+    members: NDArray[np.int32],
+    lows: NDArray[np.int64],
+    highs: NDArray[np.int64],
+    frequencies: Frequencies,
+    branch: NDArray[np.int32],
+    path: Path,
+) -> tuple[Work, Task]:
+    """A task per occupied cell; `task.last` and `task.steps` come back moved behind what was written."""
+    column = np.int64(branch[0])
+    base = np.int64(branch[2])
+    shift = np.int64(branch[3])
+    cells = np.int64(branch[4])
+    starts = np.zeros(cells + 1, np.int64)
+    for i in range(lows.shape[0]):
+        for cell in range((lows[i] - base) >> shift, ((highs[i] - base) >> shift) + 1):
+            starts[cell + 1] += 1
+    for cell in range(cells):
+        starts[cell + 1] += starts[cell]
+    total = starts[cells]
+    lists = with_room(work.lists, task.last + total)
+    at = starts.copy()
+    for i in range(lows.shape[0]):
+        for cell in range((lows[i] - base) >> shift, ((highs[i] - base) >> shift) + 1):
+            lists[task.last + at[cell]] = members[i]
+            at[cell] += 1
+    work = Work(lists, work.tasks, work.weights, work.steps, work.waiting)
+    copies = task.copies * total / lows.shape[0]
+    reaching = mass(frequencies, column, path.low[column], path.high[column])
+    steps = task.steps
+    # Ascending, so that the list taken next always lies above all others that wait.
+    for cell in range(cells):
+        if starts[cell + 1] == starts[cell]:
             continue
-        nodes = room_for_rows(nodes, node_used + 1)
-        node = node_used
-        node_used += 1
-        if slot >= 0:
-            children[slot] = node
-        # The list by group: what no branch takes first, then each group.
+        low = base + (cell << shift)
+        high = min(base + ((cell + 1) << shift) - 1, path.high[column])
+        work = with_step(work, steps, column, low, high, task.step)
+        reach = task.reach * mass(frequencies, column, low, high) / reaching
+        first = task.last + starts[cell]
+        last = task.last + starts[cell + 1]
+        slot = np.int64(branch[5]) + cell
+        work = push(work, Task(first, last, slot, steps, steps + 1, task.depth + 1, copies, reach))
+        steps += 1
+    return work, Task(task.first, task.last + total, task.slot, task.step, steps, task.depth, task.copies, task.reach)
+
+
+@kernel
+def hash_tasks(
+    work: Work,
+    task: Task,
+    members: NDArray[np.int32],
+    order: NDArray[np.int64],
+    keys: NDArray[np.int64],
+    children: NDArray[np.int32],
+    branch: NDArray[np.int32],
+    shares: tuple[Frequencies, int],
+) -> tuple[Work, Task]:
+    """A task per distinct key (ranks or tokens), in `order` of the keys; otherwise as `grid_tasks`."""
+    frequencies, ranks = shares
+    column = np.int64(branch[0])
+    size = np.int64(branch[4])
+    slots = np.int64(branch[5])
+    n = members.shape[0]
+    lists = with_room(work.lists, task.last + n)
+    work = Work(lists, work.tasks, work.weights, work.steps, work.waiting)
+    steps = task.steps
+    begin = 0
+    for i in range(n):
+        lists[task.last + i] = members[order[i]]
+        key = keys[order[i]]
+        if i + 1 < n and keys[order[i + 1]] == key:
+            continue
+        spot = hash_place(key, size)
+        while children[slots + spot] != NO_CHILD:
+            spot = (spot + 1) & (size - 1)
+        children[slots + spot] = key
+        step = task.step
+        if column < ranks:
+            step = steps
+            work = with_step(work, steps, column, key, key, task.step)
+            steps += 1
+            reach = task.reach * np.float64(mass(frequencies, column, key, key))
+        else:
+            reach = task.reach * np.float64(frequencies.token[frequencies.token_at[column - ranks] + key])
+        first = task.last + begin
+        last = task.last + i + 1
+        slot = slots + size + spot
+        work = push(work, Task(first, last, slot, step, steps, task.depth + 1, task.copies, reach))
+        begin = i + 1
+    return work, Task(task.first, task.last + n, task.slot, task.step, steps, task.depth, task.copies, task.reach)
+
+
+@kernel
+def split(
+    layout: Layout,
+    work: Work,
+    task: Task,
+    table: PredicateTable,
+    chosen: NDArray[np.int64],
+    members: NDArray[np.int32],
+    knowledge: tuple[Frequencies, Path, Settings],
+) -> tuple[Layout, Work, Task]:
+    """One branch: conjunctions whose access predicates are in the same group."""
+    frequencies, path, settings = knowledge
+    ranks = path.low.shape[0]
+    n = members.shape[0]
+    column = np.int64(table.column[chosen[0]])
+    lows = np.empty(n, np.int64)
+    highs = np.empty(n, np.int64)
+    for i in range(n):
+        if column < ranks:
+            lows[i], highs[i] = clipped(table, chosen[i], path)
+        else:
+            lows[i] = table.low[chosen[i]]
+            highs[i] = lows[i]
+    base = lows.min()
+    span = highs.max() - base
+    ranges = bool(np.any(highs > lows))
+    if column < ranks and (ranges or span <= 16 * n + 1024):
+        shift = 0
+        if ranges:
+            allowed = max(min(settings.replication, settings.replication_in_all / task.copies), 1.25)
+            most = max(4 * n // page_limit(settings, task.reach), 8)
+            shift = grid_shift(lows - base, highs - base, span, allowed, most)
+        cells = (span >> shift) + 1
+        layout = add_branch(layout, column, GRID, base, shift, cells, cells)
+        branch = layout.branches[layout.used[BRANCHES] - 1]
+        work, task = grid_tasks(work, task, members, lows, highs, frequencies, branch, path)
+        return layout, work, task
+    order = np.argsort(lows)
+    distinct = 1
+    for i in range(1, n):
+        distinct += np.int64(lows[order[i]] != lows[order[i - 1]])
+    size = 4
+    while size < 2 * distinct:
+        size *= 2
+    layout = add_branch(layout, column, HASH if column < ranks else TOKEN, 0, 0, size, 2 * size)
+    branch = layout.branches[layout.used[BRANCHES] - 1]
+    work, task = hash_tasks(work, task, members, order, lows, layout.children, branch, (frequencies, ranks))
+    return layout, work, task
+
+
+@kernel
+def build(
+    table: PredicateTable, columns: int, ranks: int, frequencies: Frequencies, settings: Settings
+) -> ClusterArrays:
+    """Index all conjunctions."""
+    n = table.start.shape[0] - 1
+    groups = 2 * columns
+    layout = Layout(
+        np.empty((64, 4), np.int32), np.empty((64, 6), np.int32), np.empty(1024, np.int32), np.zeros(3, np.int64)
+    )
+    pages = no_pages()
+    path = Path(np.full(ranks, -1, np.int64), frequencies.largest.copy())
+    work = Work(
+        np.arange(max(4 * n, 64)).astype(np.int32),
+        np.empty((256, 6), np.int64),
+        np.empty((256, 2), np.float64),
+        np.empty((256, 4), np.int64),
+        np.zeros(1, np.int64),
+    )
+    sizes = np.zeros(groups, np.int64)
+    work = push(work, Task(np.int64(0), np.int64(n), np.int64(-1), np.int64(-1), np.int64(0), np.int64(0), 1.0, 1.0))
+    while work.waiting[0] > 0:
+        task = pop(work)
+        step = task.step
+        walk(path, work.steps, step)
+        here = work.lists[task.first : task.last].copy()
+        limit = page_limit(settings, task.reach)
+        chosen = np.empty(0, np.int64)
+        sizes[:] = 0
+        if here.shape[0] > limit and task.depth < DEEPEST:
+            chosen = choose(table, here, frequencies, path, settings, max(limit // 4, 8), sizes)
         place = np.zeros(groups + 1, np.int64)
         for group in range(groups):
-            if sizes[group] < settings.least:
-                sizes[group] = 0
-        for group in range(groups):
             place[group + 1] = place[group] + sizes[group]
-        rest = np.empty(size - place[groups], np.int32)
-        grouped = np.empty(place[groups], np.int64)
-        member = np.empty(place[groups], np.int32)
+        branching = place[groups]
+        # The list by group; what no branch takes is verified here.
+        rest = np.empty(here.shape[0] - branching, np.int32)
+        members = np.empty(branching, np.int32)
+        access = np.empty(branching, np.int64)
         resting = 0
         fill = place.copy()
-        for i in range(size):
-            group = -1
-            if chosen[i] >= 0:
-                p = chosen[i]
-                group = 2 * table.column[p] + np.int64(is_range(table, p, path, ranks))
+        for i in range(here.shape[0]):
+            group = np.int64(-1)
+            if branching > 0 and chosen[i] >= 0:
+                group = group_of(table, chosen[i], path)
             if group < 0 or sizes[group] == 0:
                 rest[resting] = here[i]
                 resting += 1
             else:
-                grouped[fill[group]] = chosen[i]
-                member[fill[group]] = here[i]
+                members[fill[group]] = here[i]
+                access[fill[group]] = chosen[i]
                 fill[group] += 1
-        page = pages.used[0]
-        pages = write_pages(pages, table, rest, frequencies, path, settings.page)
-        nodes[node, 0] = branch_used
-        nodes[node, 2] = page
-        nodes[node, 3] = pages.used[0] - page
-        top = last
+        page = pages.used[PAGES]
+        pages = write_pages(pages, table, rest, frequencies, path, limit)
+        many = pages.used[PAGES] - page
+        if branching == 0 and many == 1 and task.slot >= 0:
+            layout.children[task.slot] = -2 - page
+            walk_back(path, work.steps, step, frequencies)
+            continue
+        node = layout.used[NODES]
+        nodes = rows_with_room(layout.nodes, node + 1)
+        layout = Layout(nodes, layout.branches, layout.children, layout.used)
+        layout.used[NODES] += 1
+        first_branch = layout.used[BRANCHES]
+        if task.slot >= 0:
+            layout.children[task.slot] = node
         for group in range(groups):
-            count = sizes[group]
-            if count == 0:
-                continue
-            column = group // 2
-            lows = np.empty(count, np.int64)
-            highs = np.empty(count, np.int64)
-            for i in range(count):
-                p = grouped[place[group] + i]
-                low = np.int64(table.low[p])
-                high = low + np.int64(table.width[p])
-                if column < ranks:
-                    low = max(low, np.int64(path.low[column]))
-                    high = min(high, np.int64(path.high[column]))
-                lows[i] = low
-                highs[i] = high
-            kind = GRID
-            shift = 0
-            base = np.int64(0)
-            cells = 0
-            if column >= ranks:
-                kind = TOKEN
-            else:
-                base = lows.min()
-                span = highs.max() - base
-                if group % 2 == 1:
-                    allowed = min(settings.replication, settings.replication_in_all / copied)
-                    shift = grid_shift(lows - base, highs - base, span, max(allowed, 1.25), settings.page)
-                elif span > 16 * count + 1024:
-                    kind = HASH
-                cells = (span >> shift) + 1
-            branches = room_for_rows(branches, branch_used + 1)
-            if kind == GRID:
-                # Count per cell, then fill the lists of the cells one after the other.
-                starts = np.zeros(cells + 1, np.int64)
-                for i in range(count):
-                    for cell in range((lows[i] - base) >> shift, ((highs[i] - base) >> shift) + 1):
-                        starts[cell + 1] += 1
-                for cell in range(cells):
-                    starts[cell + 1] += starts[cell]
-                total = starts[cells]
-                lists = room_for(lists, top + total)
-                at = starts.copy()
-                for i in range(count):
-                    for cell in range((lows[i] - base) >> shift, ((highs[i] - base) >> shift) + 1):
-                        lists[top + at[cell]] = member[place[group] + i]
-                        at[cell] += 1
-                children = room_for(children, children_used + cells)
-                branches[branch_used] = np.array([column, kind, base, shift, cells, children_used], np.int32)
-                # Ascending, so that the list popped next always lies above all others that wait.
-                for cell in range(cells):
-                    children[children_used + cell] = NO_CHILD
-                    if starts[cell + 1] == starts[cell]:
-                        continue
-                    steps = room_for_steps(steps, steps_used + 1)
-                    steps[steps_used, 0] = column
-                    steps[steps_used, 1] = base + (np.int64(cell) << shift)
-                    steps[steps_used, 2] = base + (np.int64(cell + 1) << shift) - 1
-                    steps[steps_used, 3] = step
-                    if waiting + 1 > stack.shape[0]:
-                        stack, copies = taller(stack, copies)
-                    stack[waiting, 0] = top + starts[cell]
-                    stack[waiting, 1] = top + starts[cell + 1]
-                    stack[waiting, 2] = children_used + cell
-                    stack[waiting, 3] = steps_used
-                    stack[waiting, 4] = depth + 1
-                    steps_used += 1
-                    stack[waiting, 5] = steps_used
-                    copies[waiting] = copied * total / count
-                    waiting += 1
-                children_used += cells
-            else:
-                order = np.argsort(lows)
-                distinct = 1
-                for i in range(1, count):
-                    distinct += np.int64(lows[order[i]] != lows[order[i - 1]])
-                size_of_hash = 4
-                while size_of_hash < 2 * distinct:
-                    size_of_hash *= 2
-                children = room_for(children, children_used + 2 * size_of_hash)
-                children[children_used : children_used + 2 * size_of_hash] = NO_CHILD
-                branches[branch_used] = np.array([column, kind, 0, 0, size_of_hash, children_used], np.int32)
-                lists = room_for(lists, top + count)
-                begin = 0
-                for i in range(count):
-                    lists[top + i] = member[place[group] + order[i]]
-                    if i + 1 < count and lows[order[i + 1]] == lows[order[i]]:
-                        continue
-                    key = np.int32(lows[order[i]])
-                    spot = hash_place(key, size_of_hash)
-                    while children[children_used + spot] != NO_CHILD:
-                        spot = (spot + 1) & (size_of_hash - 1)
-                    children[children_used + spot] = key
-                    child_step = step
-                    if kind == HASH:
-                        steps = room_for_steps(steps, steps_used + 1)
-                        steps[steps_used, 0] = column
-                        steps[steps_used, 1] = key
-                        steps[steps_used, 2] = key
-                        steps[steps_used, 3] = step
-                        child_step = steps_used
-                        steps_used += 1
-                    if waiting + 1 > stack.shape[0]:
-                        stack, copies = taller(stack, copies)
-                    stack[waiting, 0] = top + begin
-                    stack[waiting, 1] = top + i + 1
-                    stack[waiting, 2] = children_used + size_of_hash + spot
-                    stack[waiting, 3] = child_step
-                    stack[waiting, 4] = depth + 1
-                    stack[waiting, 5] = steps_used
-                    copies[waiting] = copied
-                    waiting += 1
-                    begin = i + 1
-                total = count
-                children_used += 2 * size_of_hash
-            branch_used += 1
-            top += total
-        nodes[node, 1] = branch_used - nodes[node, 0]
-        reset(path, steps, step, frequencies)
+            if sizes[group] > 0:
+                part = slice(place[group], place[group + 1])
+                layout, work, task = split(
+                    layout, work, task, table, access[part], members[part], (frequencies, path, settings)
+                )
+        nodes[node, 0] = first_branch
+        nodes[node, 1] = layout.used[BRANCHES] - first_branch
+        nodes[node, 2] = page
+        nodes[node, 3] = many
+        walk_back(path, work.steps, step, frequencies)
     used = pages.used
     return ClusterArrays(
-        nodes[:node_used].copy(),
-        branches[:branch_used].copy(),
-        children[:children_used].copy(),
-        pages.pages[: used[0] + 1].copy(),
-        pages.column[: used[1]].copy(),
-        pages.low[: used[1]].copy(),
-        pages.width[: used[1]].copy(),
-        pages.entry[: used[2] + 1].copy(),
-        pages.reference[: used[3]].copy(),
+        layout.nodes[: layout.used[NODES]].copy(),
+        layout.branches[: layout.used[BRANCHES]].copy(),
+        layout.children[: layout.used[CHILDREN]].copy(),
+        pages.pages[: used[PAGES] + 1].copy(),
+        pages.shared_column[: used[SHARED]].copy(),
+        pages.shared_low[: used[SHARED]].copy(),
+        pages.shared_width[: used[SHARED]].copy(),
+        pages.conjunction[: used[ENTRIES]].copy(),
+        pages.references[: used[ENTRIES]].copy(),
+        pages.owned[: used[ENTRIES]].copy(),
+        pages.reference[: used[REFERENCES]].copy(),
+        pages.own_column[: used[OWN]].copy(),
+        pages.own_low[: used[OWN]].copy(),
+        pages.own_width[: used[OWN]].copy(),
     )
-
-
-@kernel
-def reset(path: Path, steps: NDArray[np.int64], step: int, frequencies: Frequencies) -> None:
-    """Forget the path."""
-    while step >= 0:
-        column = steps[step, 0]
-        path.low[column] = -1
-        path.high[column] = frequencies.at[column + 1] - frequencies.at[column] - 3
-        step = steps[step, 3]
-
-
-@kernel
-def room_for(array: NDArray[np.int32], needed: int) -> NDArray[np.int32]:
-    """The array, or a longer copy."""
-    if needed <= array.shape[0]:
-        return array
-    longer = np.empty(max(needed, 2 * array.shape[0]), np.int32)
-    longer[: array.shape[0]] = array
-    return longer
-
-
-@kernel
-def room_for_rows(array: NDArray[np.int32], needed: int) -> NDArray[np.int32]:
-    """As `room_for`, for rows."""
-    if needed <= array.shape[0]:
-        return array
-    longer = np.empty((2 * array.shape[0], array.shape[1]), np.int32)
-    longer[: array.shape[0]] = array
-    return longer
-
-
-@kernel
-def room_for_steps(array: NDArray[np.int64], needed: int) -> NDArray[np.int64]:
-    """As `room_for`, for steps."""
-    if needed <= array.shape[0]:
-        return array
-    longer = np.empty((2 * array.shape[0], array.shape[1]), np.int64)
-    longer[: array.shape[0]] = array
-    return longer
-
-
-@kernel
-def taller(stack: NDArray[np.int64], copies: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """A stack with twice the room."""
-    more = np.empty((2 * stack.shape[0], stack.shape[1]), np.int64)
-    more[: stack.shape[0]] = stack
-    more_copies = np.empty(2 * copies.shape[0], np.float64)
-    more_copies[: copies.shape[0]] = copies
-    return more, more_copies

@@ -26,17 +26,22 @@ NO_CHILD = -1  # a child is a node (>= 0), or a page p as -2 - p
 
 
 class ClusterArrays(NamedTuple):
-    """The whole index, flat. Rows of `nodes`, `branches` and `pages` are described by the constants below."""
+    """The whole index, flat."""
 
     nodes: NDArray[np.int32]  # [n, 4]: first branch, branches, first page, pages
     branches: NDArray[np.int32]  # [b, 6]: column, kind, base, shift, size, first slot of its children
     children: NDArray[np.int32]  # a grid's children, or a hash's keys followed by its children
-    pages: NDArray[np.int32]  # [p + 1, 2]: first predicate, first entry
-    column: NDArray[np.int32]  # the distinct predicates of each page
-    low: NDArray[np.int32]
-    width: NDArray[np.uint32]
-    entry: NDArray[np.int32]  # [e + 1, 2]: conjunction, first reference
-    reference: NDArray[np.uint16]  # predicates of an entry, counted from its page's first
+    pages: NDArray[np.int64]  # [p + 1, 4]: first shared predicate, entry, reference, own predicate
+    shared_column: NDArray[np.int16]  # predicates that several entries of a page have
+    shared_low: NDArray[np.int32]
+    shared_width: NDArray[np.uint32]
+    conjunction: NDArray[np.int32]  # per entry
+    references: NDArray[np.uint16]  # per entry: how many shared predicates it has
+    owned: NDArray[np.uint16]  # per entry: how many predicates of its own
+    reference: NDArray[np.uint16]  # an entry's shared predicates, counted from its page's first
+    own_column: NDArray[np.int16]  # predicates that one entry of a page has alone
+    own_low: NDArray[np.int32]
+    own_width: NDArray[np.uint32]
 
 
 class Scratch(NamedTuple):
@@ -45,8 +50,8 @@ class Scratch(NamedTuple):
     slot_count: NDArray[np.int32]  # per slot of `children`, zero between uses
     lanes: NDArray[np.int32]  # 64 ranks per column
     lanes_of: NDArray[np.int64]  # per column: the block that `lanes` holds
-    mask: NDArray[np.uint64]  # per predicate of a page
-    mask_of: NDArray[np.int64]  # per predicate: the block that `mask` holds
+    mask: NDArray[np.uint64]  # per shared predicate of a page
+    mask_of: NDArray[np.int64]  # per shared predicate: the block that `mask` holds
 
 
 @kernel
@@ -70,73 +75,92 @@ def hash_slot(children: NDArray[np.int32], at: int, size: int, key: int) -> int:
 
 
 @kernel
+def tested(batch: CodedBatch, events: NDArray[np.int32], scratch: Scratch, block: int, predicate: tuple) -> np.uint64:
+    """The lanes of a block that pass a predicate (column, low, width) on a rank column."""
+    column, low, width = predicate
+    at = np.int64(column) * LANES
+    if scratch.lanes_of[column] != block:
+        scratch.lanes_of[column] = block
+        values = batch.ranks[column]
+        for i in range(events.shape[0]):
+            scratch.lanes[at + i] = values[events[i]]
+    if events.shape[0] <= FEW_LANES:
+        return within16(scratch.lanes, at, low, width)
+    return within64(scratch.lanes, at, low, width)
+
+
+@kernel
+def with_token(
+    batch: CodedBatch, events: NDArray[np.int32], mask: np.uint64, column: int, token: int, wanted: bool
+) -> np.uint64:
+    """Those of the lanes in `mask` whose events have the token (or have not)."""
+    left = mask
+    while left != np.uint64(0):
+        lane = lowest_bit(left)
+        left &= left - np.uint64(1)
+        number = batch.sets[column, events[lane]]
+        if contains_token(batch.set_start, batch.set_tokens, number, token) != wanted:
+            mask &= ~(np.uint64(1) << np.uint64(lane))
+    return mask
+
+
+@kernel
 def verify(
     index: ClusterArrays,
     batch: CodedBatch,
     page: int,
     events: NDArray[np.int32],
     scratch: Scratch,
-    blocks_done: int,
+    block: int,
     out: tuple[NDArray[np.int32], NDArray[np.int32]],
     count: int,
 ) -> tuple[int, int]:
-    """Test the conjunctions of a page for a list of events; returns the new `count` and `blocks_done`."""
+    """Test the entries of a page for a list of events; returns the new `count` and the number of the last block."""
     ranks = batch.ranks.shape[0]
-    first_predicate = index.pages[page, 0]
-    first_entry = index.pages[page, 1]
-    last_entry = index.pages[page + 1, 1]
+    first_shared = index.pages[page, 0]
     out_event, out_conjunction = out
     room = out_event.shape[0]
-    lanes = scratch.lanes
     for base in range(0, events.shape[0], LANES):
-        alive = min(events.shape[0] - base, LANES)
-        few = alive <= FEW_LANES
-        blocks_done += 1
-        everyone = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(LANES - alive)
-        for e in range(first_entry, last_entry):
+        here = events[base : base + LANES]
+        block += 1
+        everyone = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(LANES - here.shape[0])
+        next_reference = index.pages[page, 2]
+        next_own = index.pages[page, 3]
+        for e in range(index.pages[page, 1], index.pages[page + 1, 1]):
             mask = everyone
-            for r in range(index.entry[e, 1], index.entry[e + 1, 1]):
-                local = index.reference[r]
-                if scratch.mask_of[local] == blocks_done:
-                    mask &= scratch.mask[local]
+            r = next_reference
+            p = next_own
+            next_reference = r + np.int64(index.references[e])
+            next_own = p + np.int64(index.owned[e])
+            while r < next_reference and mask != np.uint64(0):
+                local = np.int64(index.reference[r])
+                if scratch.mask_of[local] != block:
+                    scratch.mask_of[local] = block
+                    s = first_shared + local
+                    scratch.mask[local] = tested(
+                        batch,
+                        here,
+                        scratch,
+                        block,
+                        (index.shared_column[s], index.shared_low[s], index.shared_width[s]),
+                    )
+                mask &= scratch.mask[local]
+                r += 1
+            while p < next_own and mask != np.uint64(0):
+                column = index.own_column[p]
+                if column < ranks:
+                    mask &= tested(batch, here, scratch, block, (column, index.own_low[p], index.own_width[p]))
                 else:
-                    p = first_predicate + np.int64(local)
-                    column = index.column[p]
-                    if column < ranks:
-                        at = np.int64(column) * LANES
-                        if scratch.lanes_of[column] != blocks_done:
-                            scratch.lanes_of[column] = blocks_done
-                            values = batch.ranks[column]
-                            for i in range(alive):
-                                lanes[at + i] = values[events[base + i]]
-                        if few:
-                            tested = within16(lanes, at, index.low[p], index.width[p])
-                        else:
-                            tested = within64(lanes, at, index.low[p], index.width[p])
-                        scratch.mask[local] = tested
-                        scratch.mask_of[local] = blocks_done
-                        mask &= tested
-                    else:
-                        # Tokens cost more than a comparison: only the events still alive are asked.
-                        left = mask
-                        while left != np.uint64(0):
-                            lane = lowest_bit(left)
-                            left &= left - np.uint64(1)
-                            number = batch.sets[column - ranks, events[base + lane]]
-                            found = contains_token(batch.set_start, batch.set_tokens, number, index.low[p])
-                            if found != (index.width[p] == 0):
-                                mask &= ~(np.uint64(1) << np.uint64(lane))
-                if mask == np.uint64(0):
-                    break
-            if mask != np.uint64(0):
-                conjunction = index.entry[e, 0]
-                while mask != np.uint64(0):
-                    if count < room:
-                        out_event[count] = events[base + lowest_bit(mask)]
-                        out_conjunction[count] = conjunction
-                    mask &= mask - np.uint64(1)
-                    count += 1
-    return count, blocks_done
+                    # Tokens cost more than a comparison: only the lanes still alive are asked.
+                    mask = with_token(batch, here, mask, column - ranks, index.own_low[p], index.own_width[p] == 0)
+                p += 1
+            while mask != np.uint64(0):
+                if count < room:
+                    out_event[count] = here[lowest_bit(mask)]
+                    out_conjunction[count] = index.conjunction[e]
+                mask &= mask - np.uint64(1)
+                count += 1
+    return count, block
 
 
 @kernel
@@ -339,22 +363,40 @@ def route_one(
                     stack[depth] = child
                     depth += 1
         for page in range(first_page, last_page):
-            base = index.pages[page, 0]
-            for e in range(index.pages[page, 1], index.pages[page + 1, 1]):
-                holds = True
-                for r in range(index.entry[e, 1], index.entry[e + 1, 1]):
-                    p = base + np.int64(index.reference[r])
-                    column = index.column[p]
-                    if column < ranks:
-                        holds = passes(batch.ranks[column, 0], index.low[p], index.width[p])
-                    else:
-                        number = batch.sets[column - ranks, 0]
-                        found = contains_token(batch.set_start, batch.set_tokens, number, index.low[p])
-                        holds = found == (index.width[p] == 0)
-                    if not holds:
-                        break
-                if holds:
-                    out = grown(out, count + 1)
-                    out[count] = index.entry[e, 0]
-                    count += 1
+            count, out = verify_one(index, batch, page, count, out)
+    return count, out
+
+
+@kernel
+def verify_one(
+    index: ClusterArrays, batch: CodedBatch, page: int, count: int, out: NDArray[np.int32]
+) -> tuple[int, NDArray[np.int32]]:
+    """Test the entries of a page for event 0."""
+    ranks = batch.ranks.shape[0]
+    first_shared = index.pages[page, 0]
+    next_reference = index.pages[page, 2]
+    next_own = index.pages[page, 3]
+    for e in range(index.pages[page, 1], index.pages[page + 1, 1]):
+        r = next_reference
+        p = next_own
+        next_reference = r + np.int64(index.references[e])
+        next_own = p + np.int64(index.owned[e])
+        holds = True
+        while holds and r < next_reference:
+            s = first_shared + np.int64(index.reference[r])
+            holds = passes(batch.ranks[index.shared_column[s], 0], index.shared_low[s], index.shared_width[s])
+            r += 1
+        while holds and p < next_own:
+            column = index.own_column[p]
+            if column < ranks:
+                holds = passes(batch.ranks[column, 0], index.own_low[p], index.own_width[p])
+            else:
+                number = batch.sets[column - ranks, 0]
+                found = contains_token(batch.set_start, batch.set_tokens, number, index.own_low[p])
+                holds = found == (index.own_width[p] == 0)
+            p += 1
+        if holds:
+            out = grown(out, count + 1)
+            out[count] = index.conjunction[e]
+            count += 1
     return count, out

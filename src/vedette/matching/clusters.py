@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.kernels.bundles import CodedBatch, Pairs, PredicateTable
-from vedette.kernels.cluster_build import Frequencies, Settings, build
+from vedette.kernels.cluster_build import build
+from vedette.kernels.cluster_choice import FINEST, Frequencies, Settings
 from vedette.kernels.clusters import ClusterArrays, Scratch, route, route_one
 from vedette.kernels.lanes import LANES
 from vedette.matching.index import Arrays
 from vedette.matching.scan import collect
 
-DEFAULTS = Settings(page=64, least=24, widest=0.4, slack=1.5, replication=4.0, replication_in_all=8.0)
+DEFAULTS = Settings(batch=16384.0, page=64, widest=0.4, slack=1.5, replication=4.0, replication_in_all=8.0)
 
 # A sample never rules a value out: this share of the events is taken to be spread evenly over the ranks.
 UNSEEN = 0.05
@@ -39,7 +40,7 @@ class Clusters:
     def build(cls, table: PredicateTable, ranks: int, sample: CodedBatch, settings: Settings = DEFAULTS) -> Clusters:
         """Lay the conjunctions out for events like those of the sample."""
         columns = ranks + sample.sets.shape[0]
-        return cls(build(table, 2 * columns, ranks, frequencies(table, ranks, sample), settings), ranks)
+        return cls(build(table, columns, ranks, frequencies(table, ranks, sample), settings), ranks)
 
     def match(self, batch: CodedBatch) -> Pairs:
         """Every (event, conjunction) pair that holds, each once."""
@@ -93,16 +94,20 @@ def frequencies(table: PredicateTable, ranks: int, sample: CodedBatch) -> Freque
     """How often the sample's events have which ranks and tokens, smoothed."""
     events = max(sample.ranks.shape[1], 1)
     largest = _largest_ranks(table, ranks, sample)
-    at = np.zeros(ranks + 1, np.int64)
-    np.cumsum(largest + 3, out=at[1:])
-    cumulative = np.zeros(at[-1], np.float32)
+    shift = np.zeros(ranks, np.int64)
+    parts: list[NDArray[np.float64]] = [np.empty(0)]
     for column in range(ranks):
-        size = largest[column] + 1
+        size = int(largest[column]) + 1
         counts = np.bincount(sample.ranks[column] + 1, minlength=size + 1).astype(np.float64)
         present = counts[1:].sum() / events if sample.ranks.shape[1] else 1.0
         share = counts[1:] / events * (1 - UNSEEN) + max(present, 0.01) * UNSEEN / size
-        whole = np.concatenate([[0.0, max(0.0, 1.0 - share.sum())], share])
-        cumulative[at[column] : at[column + 1]] = np.cumsum(whole)
+        below = np.cumsum(np.concatenate([[0.0, max(0.0, 1.0 - share.sum())], share]))
+        while len(below) >> shift[column] > FINEST:
+            shift[column] += 1
+        step = 1 << int(shift[column])
+        parts.append(np.concatenate([below[::step], below[-1:], below[-1:]]))
+    at = np.cumsum([len(part) for part in parts], dtype=np.int64)[:-1]
+    cumulative = np.concatenate(parts).astype(np.float32)
     tokens = sample.sets.shape[0]
     token_at = np.zeros(tokens + 1, np.int64)
     np.cumsum([_largest_token(table, ranks + t) + 1 for t in range(tokens)], out=token_at[1:])
@@ -116,7 +121,7 @@ def frequencies(table: PredicateTable, ranks: int, sample: CodedBatch) -> Freque
             sample.set_tokens[inside], weights=weights[inside], minlength=int(token_at[t + 1] - token_at[t])
         )
         token[token_at[t] : token_at[t + 1]] += (seen / events).astype(np.float32)
-    return Frequencies(cumulative, at, token, token_at)
+    return Frequencies(cumulative, at, shift, largest, token, token_at)
 
 
 def _largest_ranks(table: PredicateTable, ranks: int, sample: CodedBatch) -> NDArray[np.int64]:
