@@ -95,7 +95,7 @@ def rank_steps(breakpoints: NDArray[np.int64]) -> RankSteps:
     size = breakpoints.size
     span = int(breakpoints[-1]) - int(breakpoints[0]) if size else 0
     most = max(1, min(_COARSE_MOST, size // _PER_COARSE))
-    shift = np.uint64(max(0, span.bit_length() - (most.bit_length() - 1)))
+    shift = np.uint64(min(63, max(0, span.bit_length() - (most.bit_length() - 1))))  # 64 would shift nothing
     coarse = (span >> int(shift)) + 1
     first = np.zeros(coarse + 1, np.int32)
     origin, fine_shift, base = np.zeros(coarse, np.uint64), np.zeros(coarse, np.uint8), np.zeros(coarse + 1, np.int32)
