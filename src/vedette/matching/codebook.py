@@ -1,0 +1,179 @@
+"""The code space of one segment: for every column its breakpoints and tokens, and the coding of events in them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.kernels.bundles import MISSING, CodedBatch
+from vedette.matching.rank_columns import KeyRanks, RankColumn, RankSource, TextRanks
+from vedette.schema.columns import Column, ColumnData
+
+if TYPE_CHECKING:
+    from vedette.matching.probes import ProbeTable
+
+
+@dataclass(frozen=True)
+class MemberColumn:
+    """A token column over a rank column: rank r has the tokens `tokens[start[r] : start[r + 1]]`."""
+
+    rank: int  # the number of the rank column
+    start: NDArray[np.int64]
+    tokens: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class ProbeColumn:
+    """A token column whose tokens are tests that distinct values are put to."""
+
+    column: Column
+    table: ProbeTable
+
+
+@dataclass(frozen=True)
+class Codebook:
+    """Rank columns, then token columns: members first, then probes."""
+
+    ranks: tuple[RankColumn, ...]
+    members: tuple[MemberColumn, ...] = ()
+    probes: tuple[ProbeColumn, ...] = ()
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """What has to be read from events."""
+        read = [ranks.column for ranks in self.ranks] + [probe.column for probe in self.probes]
+        return tuple(dict.fromkeys(read))
+
+    def prepare(self, data: Mapping[Column, ColumnData], size: int) -> Prepared:
+        """Everything about a batch that is done once per distinct value."""
+        return Prepared(self, data, size)
+
+    def code(self, data: Mapping[Column, ColumnData], size: int) -> CodedBatch:
+        """A whole batch in code space."""
+        return self.prepare(data, size).batch(0, size)
+
+    @cached_property
+    def member_sets(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """The sets of all member columns, one after another."""
+        starts, tokens, held = [np.zeros(1, np.int64)], [], 0
+        for member in self.members:
+            starts.append(member.start[1:] + held)
+            tokens.append(member.tokens)
+            held += len(member.tokens)
+        return np.concatenate(starts), np.concatenate([np.zeros(0, np.int32), *tokens])
+
+    @cached_property
+    def member_first(self) -> tuple[int, ...]:
+        """The number of each member column's first set."""
+        sizes = [len(member.start) - 1 for member in self.members]
+        return tuple(int(n) for n in np.concatenate(([0], np.cumsum(sizes))))
+
+    @cached_property
+    def _one(self) -> _Ones:
+        return _Ones(self)
+
+    def code_one(self, values: Sequence[Any]) -> CodedBatch:
+        """One event, as the values of `columns`; good until the same thread codes the next one."""
+        return self._one.code(values)
+
+
+class Prepared:
+    """A batch of events whose distinct values are coded; pieces of it are coded by any thread."""
+
+    def __init__(self, codebook: Codebook, data: Mapping[Column, ColumnData], size: int) -> None:
+        self.size = size
+        self._codebook = codebook
+        self._sources = [RankSource(ranks, data[ranks.column]) for ranks in codebook.ranks]
+        start, tokens = codebook.member_sets
+        self._probe_sets: list[tuple[NDArray[np.int32], int]] = []
+        if codebook.probes:
+            starts, all_tokens = [start], [tokens]
+            sets, held = len(start) - 1, len(tokens)
+            for probe in codebook.probes:
+                found = probe.table.evaluate(data[probe.column])
+                self._probe_sets.append((found.sets, sets))
+                starts.append(found.start[1:] + held)
+                all_tokens.append(found.tokens)
+                sets, held = sets + len(found.start) - 1, held + len(found.tokens)
+            start, tokens = np.concatenate(starts), np.concatenate(all_tokens)
+        self._set_start, self._set_tokens = start, tokens
+
+    def batch(self, start: int, stop: int) -> CodedBatch:
+        """Events start .. stop in code space."""
+        ranks = np.empty((len(self._sources), stop - start), np.int32)
+        for row, source in zip(ranks, self._sources, strict=True):
+            source.fill(start, stop, row)
+        members = self._codebook.members
+        sets = np.empty((len(members) + len(self._probe_sets), stop - start), np.int32)
+        for number, member in enumerate(members):
+            found = ranks[member.rank]
+            sets[number] = np.where(found == MISSING, -1, found + np.int32(self._codebook.member_first[number]))
+        for number, (found, first) in enumerate(self._probe_sets, len(members)):
+            piece = found[start:stop]
+            sets[number] = np.where(piece < 0, -1, piece + np.int32(first))
+        return CodedBatch(ranks, sets, self._set_start, self._set_tokens)
+
+
+class _Ones:
+    """Codes single events into buffers that each thread keeps."""
+
+    def __init__(self, codebook: Codebook) -> None:
+        number = {column: i for i, column in enumerate(codebook.columns)}
+        self._codebook = codebook
+        self._ranked = [(number[r.column], _ranker(r)) for r in codebook.ranks]
+        self._probed = [(number[p.column], p.table) for p in codebook.probes]
+        self._local = threading.local()
+
+    def code(self, values: Sequence[Any]) -> CodedBatch:
+        try:
+            batch, ranks = self._local.kept
+        except AttributeError:
+            batch, ranks = self._new()
+        for i, (place, rank) in enumerate(self._ranked):
+            value = values[place]
+            ranks[i] = MISSING if value is None else rank(value)
+        if not len(batch.sets):
+            return batch  # type: ignore[no-any-return]
+        return self._with_sets(batch, values)
+
+    def _new(self) -> tuple[CodedBatch, memoryview]:
+        book = self._codebook
+        ranks = np.zeros((len(book.ranks), 1), np.int32)
+        sets = np.zeros((len(book.members) + len(book.probes), 1), np.int32)
+        batch = CodedBatch(ranks, sets, np.zeros(1, np.int64), np.zeros(0, np.int32))
+        self._local.kept = batch, ranks.reshape(-1).data
+        return self._local.kept  # type: ignore[no-any-return]
+
+    def _with_sets(self, batch: CodedBatch, values: Sequence[Any]) -> CodedBatch:
+        """The few sets that this event has, gathered into arrays of their own."""
+        found: list[NDArray[np.int32]] = []
+        for member in self._codebook.members:
+            rank = int(batch.ranks[member.rank, 0])
+            begin, end = (0, 0) if rank == MISSING else (int(member.start[rank]), int(member.start[rank + 1]))
+            found.append(member.tokens[begin:end])
+        for place, table in self._probed:
+            value = values[place]
+            found.append(np.zeros(0, np.int32) if value is None else table.evaluate_one(value))
+        start = np.zeros(len(found) + 1, np.int64)
+        np.cumsum([len(tokens) for tokens in found], out=start[1:])
+        batch.sets[:, 0] = np.arange(len(found))
+        return batch._replace(set_start=start, set_tokens=np.concatenate(found))
+
+
+def _ranker(ranks: RankColumn) -> Any:
+    """How one value of the column, not missing, is ranked."""
+    kind = ranks.column.type
+    if isinstance(ranks, TextRanks) or (isinstance(ranks, KeyRanks) and kind.kind.keyed and not kind.is_list):
+        return ranks.rank_one
+    return _present
+
+
+def _present(value: object) -> int:
+    """The rank of any value where only presence counts."""
+    return 0

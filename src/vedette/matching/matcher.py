@@ -1,0 +1,184 @@
+"""What `compile` gives: an immutable matcher, to be shared by threads, saved, and opened by other processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vedette.errors import InputError
+from vedette.kernels.rows import Rows, events_of
+from vedette.matching.segment import Segment
+from vedette.matching.view import Events, Part, View
+from vedette.schema.encode import Encoded, Reject
+from vedette.schema.paths import finder
+from vedette.schema.schema import Schema
+
+
+class MatchPairs(NamedTuple):
+    """Match i: event number `event[i]` (by row), subscription number `subscription[i]` (an index into `ids`)."""
+
+    event: NDArray[np.int64]
+    subscription: NDArray[np.int32]
+
+
+class Reader:
+    """Matching against a view; what it is, subclasses say."""
+
+    def _view(self) -> View:
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        """How many subscriptions there are."""
+        return self._view().living
+
+    def __contains__(self, id_: object) -> bool:
+        try:
+            self._view().find(str(id_))
+        except KeyError:
+            return False
+        return True
+
+    @property
+    def schema(self) -> Schema:
+        """The schema that events are read by."""
+        return self._view().schema
+
+    def match(self, event: Mapping[str, Any]) -> list[str]:
+        """The ids of the subscriptions that an event matches, in the order of addition."""
+        return self._view().match_one(event)
+
+    def match_batch(
+        self,
+        events: Events,
+        *,
+        threads: int = 1,
+        id_column: str | None = None,
+        rejects: list[Reject] | None = None,
+    ) -> pa.Table:
+        """Who should hear of what: a table (event, subscription), by event, then by the order of addition.
+
+        `event` is the number of the row, or, with `id_column`, what that attribute holds. Events that break the
+        schema are an error, or, if a list is handed in as `rejects`, are put there and match nothing.
+        """
+        view = self._view()
+        encoded = view.encode(events, rejects)
+        ids = None if id_column is None else _event_ids(events, id_column)
+        return view.table(view.match(encoded, threads=threads, ordered=True), ids)
+
+    def match_pairs(
+        self,
+        events: Events | Encoded,
+        *,
+        threads: int = 1,
+        ordered: bool = False,
+        rejects: list[Reject] | None = None,
+    ) -> MatchPairs:
+        """The same as numbers, for those who need the speed; within an event in any order, unless `ordered`."""
+        rows = self.match_rows(events, threads=threads, ordered=ordered, rejects=rejects)
+        return MatchPairs(events_of(rows, 0), rows.subscription)
+
+    def match_rows(
+        self,
+        events: Events | Encoded,
+        *,
+        threads: int = 1,
+        ordered: bool = False,
+        rejects: list[Reject] | None = None,
+    ) -> Rows:
+        """The same, event by event: the subscriptions of event e are `subscription[start[e] : start[e + 1]]`."""
+        view = self._view()
+        encoded = events if isinstance(events, Encoded) else view.encode(events, rejects)
+        return view.match(encoded, threads=threads, ordered=ordered)
+
+    def encode(self, events: Events, *, rejects: list[Reject] | None = None) -> Encoded:
+        """Events as typed columns, for matching them more than once."""
+        return self._view().encode(events, rejects)
+
+    @property
+    def ids(self) -> pa.LargeStringArray:
+        """The ids that the numbers of `match_pairs` stand for."""
+        return self._view().ids
+
+
+class Matcher(Reader):
+    """An immutable set of subscriptions, ready to match."""
+
+    def __init__(self, view: View) -> None:
+        self._fixed = view
+
+    @classmethod
+    def of(cls, segment: Segment, schema: Schema) -> Matcher:
+        """From a built segment."""
+        return cls(View(schema, (Part(segment),)))
+
+    def _view(self) -> View:
+        return self._fixed
+
+    @property
+    def segment(self) -> Segment:
+        """The compiled set itself."""
+        return self._fixed.parts[0].segment
+
+    @property
+    def index(self) -> str:
+        """The name of the index."""
+        return self.segment.index.name
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of predicates and index, without ids and texts."""
+        return self.segment.nbytes
+
+    def text(self, id_: str) -> str | None:
+        """What the subscription says."""
+        segment, ordinal = self._fixed.find(id_)
+        return segment.records.text(ordinal)
+
+    def subscriber(self, id_: str) -> str | None:
+        """Whose subscription it is, where that is known."""
+        segment, ordinal = self._fixed.find(id_)
+        return segment.records.subscriber(ordinal)
+
+    def save(self, folder: str | Path) -> None:
+        """Write a snapshot: a folder of plain arrays that `Matcher.open` maps into memory."""
+        from vedette.matching.snapshot import save
+
+        save(self.segment, self.schema, Path(folder))
+
+    @classmethod
+    def open(cls, folder: str | Path, *, verify: bool = False) -> Matcher:
+        """Open a snapshot in milliseconds; `verify` reads every byte and compares its checksum."""
+        from vedette.matching.snapshot import load
+
+        return cls.of(*load(Path(folder), verify=verify))
+
+    def __repr__(self) -> str:
+        return f"<Matcher: {len(self):,} subscriptions, index {self.index}, {self.nbytes:,} bytes>"
+
+    def _repr_html_(self) -> str:
+        facts = {
+            "subscriptions": f"{len(self):,}",
+            "conjunctions": f"{self.segment.conjunctions:,}",
+            "index": self.index,
+            "bytes": f"{self.nbytes:,}",
+            "attributes": ", ".join(sorted({column.path for column in self._fixed.columns})),
+        }
+        rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(fact)}</td></tr>" for name, fact in facts.items())
+        return f"<table><caption>Matcher</caption>{rows}</table>"
+
+
+def _event_ids(events: Events, path: str) -> pa.Array:
+    """What an attribute holds in every event."""
+    if isinstance(events, pa.Table | pa.RecordBatch):
+        if path not in events.schema.names:
+            raise InputError(f"the events have no column {path!r}\nHint: their columns are {events.schema.names}")
+        column = events.column(path)
+        return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    find = finder(path)
+    return pa.array([find(event) for event in events])

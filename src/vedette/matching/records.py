@@ -1,0 +1,103 @@
+"""Who subscribed, and what they wrote: kept beside the arrays that match."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from vedette.errors import UnknownSubscription
+
+_FIELDS = pa.schema(
+    [
+        pa.field("id", pa.large_string(), nullable=False),
+        pa.field("when", pa.large_string()),
+        pa.field("subscriber", pa.large_string()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Records:
+    """Columns `id`, `when` and `subscriber`, by ordinal: the order of addition."""
+
+    table: pa.RecordBatch
+
+    @classmethod
+    def of(
+        cls,
+        ids: Sequence[str] | pa.Array,
+        texts: Sequence[str] | pa.Array | None = None,
+        subscribers: Sequence[str | None] | pa.Array | None = None,
+    ) -> Records:
+        """From lists or Arrow arrays; texts and subscribers may be unknown."""
+        columns = [_strings(values, len(ids)) for values in (ids, texts, subscribers)]
+        return cls(pa.RecordBatch.from_arrays(columns, schema=_FIELDS))
+
+    @classmethod
+    def concatenate(cls, parts: Iterable[Records]) -> Records:
+        """The records of all parts, in their order."""
+        batches = [part.table for part in parts]
+        if not batches:
+            return cls.of([])
+        columns = [pa.concat_arrays([batch.column(i) for batch in batches]) for i in range(len(_FIELDS))]
+        return cls(pa.RecordBatch.from_arrays(columns, schema=_FIELDS))
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    @property
+    def ids(self) -> pa.LargeStringArray:
+        """The id of every subscription."""
+        return self.table.column(0)
+
+    def keep(self, chosen: NDArray[np.bool_]) -> Records:
+        """Only the chosen ones."""
+        return Records(self.table.filter(pa.array(chosen)))
+
+    def text(self, ordinal: int) -> str | None:
+        """What was written; None where subscriptions came as columns of constants."""
+        found: str | None = self.table.column(1)[ordinal].as_py()
+        return found
+
+    def subscriber(self, ordinal: int) -> str | None:
+        """Who wrote it, where that is known."""
+        found: str | None = self.table.column(2)[ordinal].as_py()
+        return found
+
+    def ordinal(self, id_: str) -> int:
+        """The ordinal of an id."""
+        found: int = pc.index(self.ids, pa.scalar(id_, pa.large_string())).as_py()
+        if found < 0:
+            raise UnknownSubscription(f"there is no subscription {id_!r}")
+        return found
+
+    @cached_property
+    def _read(self) -> list[str | None]:
+        return [None] * len(self)
+
+    def names(self, ordinals: list[int]) -> list[str]:
+        """The ids of a few ordinals; each is read from the array once."""
+        read = self._read
+        found: list[str] = []
+        for ordinal in ordinals:
+            name = read[ordinal]
+            if name is None:
+                name = read[ordinal] = self.ids[ordinal].as_py()
+            found.append(name)
+        return found
+
+
+def _strings(values: Sequence[str | None] | pa.Array | None, size: int) -> pa.Array:
+    if values is None:
+        return pa.nulls(size, pa.large_string())
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    if isinstance(values, pa.Array):
+        return values.cast(pa.large_string())
+    return pa.array(values, pa.large_string())

@@ -1,0 +1,161 @@
+"""A compiled set of subscriptions that never changes: codebook, predicates, index, records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.kernels.bundles import CodedBatch, PredicateTable
+from vedette.kernels.rows import Rows, rows_of
+from vedette.matching.clauses import Clauses, Ints, concatenate
+from vedette.matching.codebook import Codebook, Prepared
+from vedette.matching.coding import decode_clauses, encode_clauses
+from vedette.matching.index import Index
+from vedette.matching.indexes import DEFAULT, index_class
+from vedette.matching.made_up import SAMPLE, made_up_events
+from vedette.matching.records import Records
+from vedette.schema.columns import Column, ColumnData
+
+EVERYONE = np.zeros(0, np.uint64)  # the `alive` of a segment from which nothing was removed
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Clauses and whose they are: all that a segment is built from, without its codes and its index.
+
+    Conjunction c belongs to subscription `owner[c]`, an ordinal of `records`. `repeats` are the subscriptions
+    of which several conjunctions may hold for the same event.
+    """
+
+    clauses: Clauses
+    owner: Ints
+    repeats: NDArray[np.bool_]
+    records: Records
+
+    def keep(self, chosen: NDArray[np.bool_]) -> Drawn:
+        """Only the chosen subscriptions, renumbered."""
+        if chosen.all():
+            return self
+        conjunctions = chosen[self.owner]
+        number = np.cumsum(chosen, dtype=np.int32) - np.int32(1)
+        return Drawn(
+            self.clauses.select(conjunctions),
+            number[self.owner[conjunctions]],
+            self.repeats[chosen],
+            self.records.keep(chosen),
+        )
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Drawn]) -> Drawn:
+        """The subscriptions of all parts, in their order."""
+        first = np.concatenate(([0], np.cumsum([len(part.records) for part in parts]))).astype(np.int32)
+        return cls(
+            concatenate([part.clauses for part in parts]),
+            np.concatenate([part.owner + number for part, number in zip(parts, first, strict=False)]),
+            np.concatenate([part.repeats for part in parts]),
+            Records.concatenate(part.records for part in parts),
+        )
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Immutable; any number of threads may match at the same time."""
+
+    codebook: Codebook
+    table: PredicateTable
+    index: Index
+    owner: Ints  # empty where conjunction c is subscription c
+    repeats: NDArray[np.bool_]  # empty where no subscription repeats
+    records: Records
+
+    @classmethod
+    def build(
+        cls,
+        drawn: Drawn,
+        *,
+        index: str = DEFAULT,
+        sample: Mapping[Column, ColumnData] | None = None,
+    ) -> Segment:
+        """Code the clauses and index them; `sample` are some events' columns, if any are known."""
+        codebook, table = encode_clauses(drawn.clauses)
+        kind = index_class(index)
+        events = made_up_events(codebook, table) if sample is None else _sampled(codebook, sample)
+        built = kind.build(table, len(codebook.ranks), events)
+        one_each = len(drawn.owner) == len(drawn.records) and bool(np.all(np.diff(drawn.owner) == 1))
+        return cls(
+            codebook,
+            table,
+            built,
+            np.zeros(0, np.int32) if one_each else drawn.owner,
+            drawn.repeats if drawn.repeats.any() else np.zeros(0, np.bool_),
+            drawn.records,
+        )
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    @property
+    def conjunctions(self) -> int:
+        """How many conjunctions the subscriptions are made of."""
+        return len(self.table.start) - 1
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of predicates and index."""
+        arrays = (*self.table, self.owner, self.repeats, *self.index.arrays().values())
+        return sum(array.nbytes for array in arrays)
+
+    def drawn(self) -> Drawn:
+        """What the segment was built from."""
+        owner = self.owner if len(self.owner) else np.arange(len(self), dtype=np.int32)
+        repeats = self.repeats if len(self.repeats) else np.zeros(len(self), np.bool_)
+        return Drawn(decode_clauses(self.codebook, self.table), owner, repeats, self.records)
+
+    def prepare(self, data: Mapping[Column, ColumnData], size: int) -> Prepared:
+        """A batch, with all that is done once per distinct value."""
+        return self.codebook.prepare(data, size)
+
+    def match(
+        self, prepared: Prepared, start: int, stop: int, alive: NDArray[np.uint64] = EVERYONE, *, ordered: bool = False
+    ) -> Rows:
+        """The subscriptions of events start .. stop."""
+        pairs = self.index.match(prepared.batch(start, stop))
+        return rows_of(
+            pairs,
+            stop - start,
+            len(self),
+            owner=self.owner,
+            alive=alive,
+            repeats=len(self.repeats) > 0,
+            ordered=ordered,
+        )
+
+    def match_one(self, values: Sequence[Any], alive: NDArray[np.uint64] = EVERYONE) -> list[int]:
+        """The subscriptions of one event (the values of the codebook's columns), ascending."""
+        found = self.index.match_one(self.codebook.code_one(values))
+        if len(self.owner):
+            found = self.owner[found]
+        if len(self.repeats):
+            found = np.unique(found)
+        elif len(found) > 1:
+            found = np.sort(found)
+        if len(alive):
+            found = found[(alive[found >> 6] >> (found & 63).astype(np.uint64)) & np.uint64(1) == 1]
+        return found.tolist()
+
+
+def _sampled(codebook: Codebook, sample: Mapping[Column, ColumnData]) -> CodedBatch:
+    size = min(_size(next(iter(sample.values()))), SAMPLE) if sample else 0
+    return codebook.prepare(sample, size).batch(0, size)
+
+
+def _size(data: ColumnData) -> int:
+    """How many events a column has values of."""
+    for name in ("present", "codes", "x"):
+        if hasattr(data, name):
+            return len(getattr(data, name))
+    raise TypeError(f"not a column: {data!r}")

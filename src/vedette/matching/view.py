@@ -1,0 +1,232 @@
+"""One consistent state of the subscriptions, and everything that is asked of it: what readers hold on to."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vedette.errors import SchemaError, UnknownSubscription
+from vedette.kernels.rows import Rows, events_of, side_by_side
+from vedette.matching.segment import EVERYONE, Segment
+from vedette.schema.columns import Column
+from vedette.schema.encode import Encoded, Reject, encode
+from vedette.schema.one import prepare_one
+from vedette.schema.schema import Schema
+
+Events: TypeAlias = Sequence[Mapping[str, Any]] | pa.Table | pa.RecordBatch
+
+PIECE = 16_384  # events that are matched together: enough for the indexes, few enough for the cache
+_PIECE_LEAST = 1_024
+_MATCHES = 4_000_000  # matches of one piece beyond which memory costs more than larger pieces save
+
+
+@dataclass(frozen=True)
+class Part:
+    """A segment and which of its subscriptions still live (bit i of word i // 64; empty: all)."""
+
+    segment: Segment
+    alive: NDArray[np.uint64] = EVERYONE
+
+    @cached_property
+    def living(self) -> int:
+        """How many subscriptions live."""
+        return int(np.bitwise_count(self.alive).sum()) if len(self.alive) else len(self.segment)
+
+    def lives(self, ordinal: int) -> bool:
+        """Whether one subscription lives."""
+        return not len(self.alive) or bool(int(self.alive[ordinal >> 6]) >> (ordinal & 63) & 1)
+
+    def mask(self) -> NDArray[np.bool_]:
+        """Who lives, one by one."""
+        if not len(self.alive):
+            return np.ones(len(self.segment), np.bool_)
+        bits = np.unpackbits(self.alive.view(np.uint8), bitorder="little", count=len(self.segment))
+        return bits.view(np.bool_)
+
+    def without(self, ordinals: Sequence[int]) -> Part:
+        """The same segment after some were removed."""
+        alive = self.alive.copy() if len(self.alive) else all_alive(len(self.segment))
+        for ordinal in ordinals:
+            alive[ordinal >> 6] &= ~np.uint64(1 << (ordinal & 63))
+        return Part(self.segment, alive)
+
+
+def all_alive(size: int) -> NDArray[np.uint64]:
+    """A bitmap in which everybody lives."""
+    alive = np.full(-(-size // 64), 0xFFFF_FFFF_FFFF_FFFF, np.uint64)
+    if size % 64:
+        alive[-1] = np.uint64((1 << (size % 64)) - 1)
+    return alive
+
+
+@dataclass(frozen=True)
+class View:
+    """Segments side by side; the ordinals of one go on where those of the one before end."""
+
+    schema: Schema
+    parts: tuple[Part, ...]
+
+    @cached_property
+    def first(self) -> tuple[int, ...]:
+        """The first ordinal of every part."""
+        sizes = np.cumsum([0, *(len(part.segment) for part in self.parts)])
+        return tuple(int(n) for n in sizes)
+
+    @cached_property
+    def living(self) -> int:
+        """How many subscriptions live."""
+        return sum(part.living for part in self.parts)
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """What is read from events."""
+        return tuple(dict.fromkeys(c for part in self.parts for c in part.segment.codebook.columns))
+
+    @cached_property
+    def ids(self) -> pa.LargeStringArray:
+        """The ids of all ordinals."""
+        arrays = [part.segment.records.ids for part in self.parts]
+        return arrays[0] if len(arrays) == 1 else pa.concat_arrays([pa.array([], pa.large_string()), *arrays])
+
+    def find(self, id_: str) -> tuple[Segment, int]:
+        """The segment and the ordinal in it of a living subscription."""
+        for part in reversed(self.parts):
+            try:
+                ordinal = part.segment.records.ordinal(id_)
+            except UnknownSubscription:
+                continue
+            if part.lives(ordinal):
+                return part.segment, ordinal
+        raise UnknownSubscription(f"there is no subscription {id_!r}")
+
+    # ------------------------------------------------------------ one event
+
+    @cached_property
+    def _encode_one(self) -> Callable[[Mapping[str, Any]], list[Any]]:
+        return prepare_one(self.columns, self.schema)
+
+    @cached_property
+    def _places(self) -> tuple[list[int] | None, ...]:
+        """Where each part's columns are among all; None: they are all."""
+        number = {column: i for i, column in enumerate(self.columns)}
+        own = [[number[c] for c in part.segment.codebook.columns] for part in self.parts]
+        return tuple(None if places == list(range(len(number))) else places for places in own)
+
+    def match_one(self, event: Mapping[str, Any]) -> list[str]:
+        """The ids of the subscriptions that one event matches, in the order of addition."""
+        values = self._encode_one(event)
+        found: list[str] = []
+        for part, places in zip(self.parts, self._places, strict=True):
+            own = values if places is None else [values[i] for i in places]
+            ordinals = part.segment.match_one(own, part.alive)
+            if ordinals:
+                found += part.segment.records.names(ordinals)
+        return found
+
+    # ------------------------------------------------------------ batches
+
+    def encode(self, events: Events, rejects: list[Reject] | None = None) -> Encoded:
+        """The columns that are read; values that break the schema are an error, or listed in `rejects`."""
+        encoded = encode(events, self.columns, self.schema)
+        if encoded.rejects and rejects is None:
+            one = encoded.rejects[0]
+            more = f" (and {len(encoded.rejects) - 1:,} more events)" if len(encoded.rejects) > 1 else ""
+            raise SchemaError(
+                f"event {one.row}, attribute {one.attribute!r}: {one.reason}{more}\n"
+                "Hint: hand in a list as `rejects` to have such events set aside"
+            )
+        if rejects is not None:
+            rejects.extend(encoded.rejects)
+        return encoded
+
+    def match(self, encoded: Encoded, *, threads: int = 1, ordered: bool = False) -> Rows:
+        """The subscriptions of each event, as ordinals."""
+        prepared = [part.segment.prepare(encoded.data, encoded.size) for part in self.parts]
+
+        def match_piece(start: int, stop: int) -> Rows:
+            rows = Rows(np.zeros(stop - start + 1, np.int64), np.zeros(0, np.int32))
+            for number, (part, batch) in enumerate(zip(self.parts, prepared, strict=True)):
+                if not part.living:
+                    continue
+                found = part.segment.match(batch, start, stop, part.alive, ordered=ordered)
+                rows = side_by_side(rows, found, self.first[number]) if len(rows.subscription) or number else found
+            return rows
+
+        rows = _in_pieces(encoded.size, match_piece, threads)
+        return _without(rows, encoded) if encoded.rejects else rows
+
+    def table(self, rows: Rows, event_ids: pa.Array | None = None) -> pa.Table:
+        """Rows as an Arrow table (event, subscription)."""
+        events = pa.array(events_of(rows, 0))
+        names = pa.DictionaryArray.from_arrays(pa.array(rows.subscription), self.ids)
+        return pa.table({"event": events if event_ids is None else event_ids.take(events), "subscription": names})
+
+
+def _without(rows: Rows, encoded: Encoded) -> Rows:
+    """No match of an event that was rejected."""
+    counts = np.where(encoded.accepted, np.diff(rows.start), 0)
+    kept = np.repeat(encoded.accepted, np.diff(rows.start))
+    return Rows(np.concatenate(([0], np.cumsum(counts))), rows.subscription[kept])
+
+
+class _Pieces:
+    """Hands out pieces of a batch, smaller ones where many matches come of them."""
+
+    def __init__(self, size: int, threads: int) -> None:
+        self._size = size
+        self._lock = threading.Lock()
+        self._next = 0
+        self._piece = min(PIECE, max(64, _blocks(-(-size // threads))))
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        while True:
+            with self._lock:
+                start = self._next
+                stop = self._next = min(self._size, start + self._piece)
+            if start >= stop:
+                return
+            yield start, stop
+
+    def learn(self, rows: Rows) -> None:
+        """How many matches came of one piece."""
+        events, matches = len(rows.start) - 1, len(rows.subscription)
+        if matches > _MATCHES // 4:
+            with self._lock:
+                self._piece = min(self._piece, max(_PIECE_LEAST, _blocks(_MATCHES * events // matches)))
+
+
+def _blocks(events: int) -> int:
+    """Rounded up to what indexes take at a time."""
+    return -(-events // 64) * 64
+
+
+def _in_pieces(size: int, match_piece: Callable[[int, int], Rows], threads: int) -> Rows:
+    pieces = _Pieces(size, max(1, threads))
+    done: dict[int, Rows] = {}
+
+    def work() -> None:
+        for start, stop in pieces:
+            rows = done[start] = match_piece(start, stop)
+            pieces.learn(rows)
+
+    if threads <= 1 or size <= 64:
+        work()
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            for finished in [pool.submit(work) for _ in range(threads)]:
+                finished.result()
+    found = [done[start] for start in sorted(done)]
+    if len(found) == 1:
+        return found[0]
+    first = np.cumsum([0, *(len(rows.subscription) for rows in found)])
+    starts = [rows.start[:-1] + first[i] for i, rows in enumerate(found)]
+    subscriptions = [rows.subscription for rows in found]
+    return Rows(np.concatenate([*starts, first[-1:]]), np.concatenate([np.zeros(0, np.int32), *subscriptions]))
