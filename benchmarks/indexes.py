@@ -11,7 +11,7 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,7 +136,7 @@ def affordable(index: Index, batch: CodedBatch, budget_s: float) -> CodedBatch:
     events, size = batch.ranks.shape[1], 64
     while size < events:
         piece = head(batch, size)
-        per_event = seconds(lambda piece=piece: index.match(piece), 1) / size
+        per_event = seconds(partial(index.match, piece), 1) / size
         if per_event * events <= budget_s:
             break
         size *= 16
