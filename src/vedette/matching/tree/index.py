@@ -1,0 +1,110 @@
+"""The matching tree as an index."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.errors import SnapshotError
+from vedette.kernels.bundles import CodedBatch, Pairs, PredicateTable
+from vedette.kernels.tree import walk_batch, walk_one
+from vedette.kernels.tree_events import group_by_root
+from vedette.kernels.tree_nodes import NONE, FlatTree
+from vedette.matching.index import Arrays
+from vedette.matching.tree.freeze import Factoring, freeze
+from vedette.matching.tree.options import TreeOptions
+from vedette.matching.tree.order import chosen_order, form_of, index_columns, inexact_columns, place_of, simplified
+from vedette.matching.tree.trie import build_trie, factored, sequences
+
+_TYPES = dict(
+    zip(
+        FlatTree._fields,
+        (np.int32, np.int32, np.int32, np.int32, np.int32, np.int64, np.int32, np.int64, np.int32, np.int64),
+        strict=True,
+    )
+)
+
+
+class Tree:
+    """A frozen matching tree (Aguilera 1999). Immutable; threads may match at the same time."""
+
+    name: ClassVar[str] = "tree"
+
+    def __init__(self, flat: FlatTree, ranks: int) -> None:
+        self.flat = flat
+        self._ranks = ranks
+
+    @classmethod
+    def build(cls, table: PredicateTable, ranks: int, sample: CodedBatch, options: TreeOptions | None = None) -> Tree:
+        """Index the conjunctions of `table`; `sample` and `options` steer the shape, never the answer."""
+        options = options or TreeOptions()
+        predicates = simplified(table, ranks)
+        inexact = inexact_columns(predicates)
+        index = index_columns(predicates, ranks, options.index)
+        if options.order is None:
+            order = chosen_order(predicates, ranks, sample)
+        else:
+            given = options.order
+            order = sorted(np.unique(predicates.column).tolist(), key=lambda column: place_of(column, given))
+        columns = [column for column in order if column not in index]
+        exact = [column not in inexact for column in columns]
+        form = form_of(columns, exact, ranks, filled=options.successors or not options.collapse)
+        entries = factored(predicates, index)
+        trie = build_trie(sequences(predicates, form, table.start.size - 1), entries)
+        factoring = Factoring(
+            np.array(index, np.int32), entries.index_start, entries.index_values, entries.places, entries.combinations
+        )
+        return cls(freeze(trie, factoring, form, options), ranks)
+
+    def match(self, batch: CodedBatch) -> Pairs:
+        """Every (event, conjunction) pair that holds, each once."""
+        return walk_batch(self.flat, self._ranks, batch, group_by_root(self.flat, batch), np.empty(0, np.int64))
+
+    def match_counting(self, batch: CodedBatch) -> tuple[Pairs, NDArray[np.int64]]:
+        """The pairs, and how many nodes each event visited: the paper's measure of work."""
+        visits = np.zeros(batch.ranks.shape[1], np.int64)
+        pairs = walk_batch(self.flat, self._ranks, batch, group_by_root(self.flat, batch), visits)
+        return pairs, visits
+
+    def match_one(self, batch: CodedBatch) -> NDArray[np.int32]:
+        """The conjunctions that hold for the only event of a batch of one."""
+        return walk_one(self.flat, self._ranks, batch)[0]
+
+    def match_one_counting(self, batch: CodedBatch) -> tuple[NDArray[np.int32], int]:
+        """The same, and how many nodes the event visited."""
+        found, visits = walk_one(self.flat, self._ranks, batch)
+        return found, int(visits)
+
+    @property
+    def nodes(self) -> int:
+        """All nodes, leaves among them."""
+        return int(self.flat.nodes.shape[0])
+
+    @property
+    def edges(self) -> int:
+        """Every node but the roots has one edge that leads to it."""
+        return self.nodes - int(np.count_nonzero(self.flat.roots != NONE))
+
+    @property
+    def successors(self) -> int:
+        """The sizes of all successor sets together."""
+        return int(self.flat.successors.size)
+
+    def arrays(self) -> Arrays:
+        """Plain arrays from which `restore` makes the same tree."""
+        return self.flat._asdict()
+
+    @classmethod
+    def restore(cls, table: PredicateTable, ranks: int, arrays: Arrays) -> Tree:
+        """The inverse of `arrays`; the predicates themselves are all in the nodes."""
+        missing = [name for name in FlatTree._fields if name not in arrays]
+        if missing:
+            raise SnapshotError(f"the tree's arrays lack {', '.join(missing)}. Compile the set again.")
+        columns = []
+        for name, kind in _TYPES.items():
+            array = np.asarray(arrays[name], kind).view()
+            array.flags.writeable = False
+            columns.append(array)
+        return cls(FlatTree(*columns), ranks)
