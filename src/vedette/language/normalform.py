@@ -22,7 +22,8 @@ from vedette.schema.columns import Column
 class TextProbe:
     """An elementary test of a string that is not an interval. `pattern` of `like` is with backslash escapes.
 
-    `ignore_case` compares `lower()` of both sides.
+    `ignore_case` compares `lower()` of both sides; the pattern is in lower case already. `matches` never has it:
+    its pattern begins with `(?i)` instead.
     """
 
     kind: TextKind
@@ -50,8 +51,8 @@ class ElementProbe:
     """A test of the elements of a list, in SQL's three-valued logic (Spark's `exists` / `forall`).
 
     `any`: some element satisfies `test`. `all`: every element does (an empty list satisfies it).
-    `test` is a ValueSet of the elements' keys, or an elementary probe of an element.
-    A null element makes the comparison unknown for that element.
+    `test` is a ValueSet of the elements' keys, or an elementary probe of an element. A null element satisfies a
+    set that null belongs to (`any(x) is null`); else it makes the comparison unknown for that element.
     """
 
     quantifier: OneOf["any", "all"]
@@ -74,7 +75,10 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Conjunction:
-    """All of these hold. At most one value set per column; any number of probes."""
+    """All of these hold. At most one value set per column; any number of probes.
+
+    Of columns without an order (places, lists) the value set is all values or null: `is not null`, `is null`.
+    """
 
     values: tuple[tuple[Column, ValueSet[int] | ValueSet[bytes]], ...] = ()
     probes: tuple[tuple[Column, Probe], ...] = ()

@@ -8,6 +8,7 @@ bounds need no flags. Sets are canonical: equal sets are equal objects.
 
 from __future__ import annotations
 
+import functools
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -155,6 +156,15 @@ def intersection(left: ValueSet[Key], right: ValueSet[Key]) -> ValueSet[Key]:
         else:
             j += 1
     return ValueSet(tuple(made), left.null and right.null)
+
+
+def intersection_all(sets: Iterable[ValueSet[Key]]) -> ValueSet[Key]:
+    """What is in all of them (at least one), in one pass if they are many."""
+    several = list(sets)
+    if len(several) <= 3:
+        return functools.reduce(intersection, several)
+    outside = union_all(map(complement, several))
+    return ValueSet(complement(outside).intervals, all(one.null for one in several))
 
 
 def complement(one: ValueSet[Key]) -> ValueSet[Key]:

@@ -1,0 +1,430 @@
+"""From a checked filter to its normal form: an OR of conjunctions, each literal over one column.
+
+1. Negation is pushed down to the tests, and literals over one column merge: by intersection within an AND, by union
+   within an OR. So `x > 5 and x < 10 and x != 7` is one set, and a hundred `contains` joined by OR are one probe.
+2. The number of conjunctions is computed, and refused if it is over the limit, before any of them is made.
+3. ANDs are distributed over ORs; conjunctions that cannot be true are dropped on the way.
+4. `_RULES` make the result smaller.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from vedette.errors import LimitError, NotSupported
+from vedette.language import limits
+from vedette.language.asked import after_prefix, asked, merged_tests
+from vedette.language.ast import Comparator
+from vedette.language.checked import AndPart, Atom, Checked, NotPart, OrPart, PairAtom, Part, Residual, TruthPart
+from vedette.language.likes import escaped
+from vedette.language.normalform import Conjunction, NormalForm, Probe, TextProbe
+from vedette.language.valuesets import (
+    NOTHING,
+    NULL,
+    PRESENT,
+    Interval,
+    ValueSet,
+    complement,
+    intersection,
+    intersection_all,
+    is_subset,
+    union_all,
+)
+from vedette.schema.columns import Column
+from vedette.schema.types import STRING
+
+Values: TypeAlias = ValueSet[Any]
+
+TESTS_PER_CONJUNCTION = 32  # on average, at the limit of conjunctions
+_FEW = 64  # conjunctions that are compared with each other, and texts that become tests of a probe
+
+
+@dataclass(slots=True)
+class _All:
+    """An AND: at most one set per column, probes, and ORs. Not changed once it is made."""
+
+    values: dict[Column, Values] = field(default_factory=dict)
+    probes: list[tuple[Column, Probe]] = field(default_factory=list)
+    anys: list[list[_All]] = field(default_factory=list)
+
+
+# An OR is a list of alternatives; without any it is never true.
+_Form: TypeAlias = _All | list[_All]
+
+
+def normalise(checked: Checked, limit: int = limits.CONJUNCTIONS) -> NormalForm:
+    """The normal form of a filter; LimitError if it would have more than `limit` conjunctions."""
+    if checked.root is None:
+        raise NotSupported("a pattern speaks of several events and has no normal form; each of its steps has one")
+    return normal_form(checked.root, limit=limit, text=checked.text)
+
+
+def normal_form(part: Part, positive: bool = True, limit: int = limits.CONJUNCTIONS, text: str = "") -> NormalForm:
+    """When a part of a filter is true (`positive`), or when it is false."""
+    form = _form(part, positive)
+    conjunctions: list[Conjunction] = []
+    if isinstance(form, _All) and not form.anys:
+        single = _tidied(form.values, form.probes)
+        return NormalForm(() if single is None else (single,))
+    _refuse_if_too_large(form, limit, text)
+    for alternative in form if isinstance(form, list) else [form]:
+        for flat in _expanded(alternative):
+            tidied = _tidied(flat.values, flat.probes)
+            if tidied is not None:
+                conjunctions.append(tidied)
+    for rule in _RULES:
+        if len(conjunctions) < 2:
+            break
+        conjunctions = rule(conjunctions)
+    return NormalForm(tuple(conjunctions))
+
+
+# ---------------------------------------------------------------- 1: negation to the tests, and merging
+
+
+def _form(part: Part, positive: bool) -> _Form:
+    return _FORMS[type(part)](part, positive)
+
+
+def _truth(part: TruthPart, positive: bool) -> _Form:
+    return _All() if part.value is positive else []
+
+
+def _atom(part: Atom, positive: bool) -> _Form:
+    found = asked(part, positive)
+    if isinstance(found, Probe):
+        return _All({}, [(part.column, found)])
+    return _literal(part.column, found)
+
+
+def _literal(column: Column, values: Values) -> _Form:
+    if values.is_empty:
+        return []
+    return _All() if values.is_everything else _All({column: values})
+
+
+_LESS: Values = ValueSet((Interval(None, 1),))
+_EQUAL: Values = ValueSet((Interval(1, 2),))
+_GREATER: Values = ValueSet((Interval(2, None),))
+_SIGNS: dict[Comparator, Values] = {
+    Comparator.EQ: _EQUAL,
+    Comparator.SAME: _EQUAL,
+    Comparator.NE: complement(_EQUAL),
+    Comparator.LT: _LESS,
+    Comparator.LE: complement(_GREATER),
+    Comparator.GT: _GREATER,
+    Comparator.GE: complement(_LESS),
+}
+
+
+def _pair(part: PairAtom, positive: bool) -> _Form:
+    """Two attributes; the comparison's column is missing where one of them is, so `<=>` looks at both as well."""
+    left, right, same = part.left, part.right, part.test.op is Comparator.SAME
+    if left.path == right.path:
+        holds = _SIGNS[part.test.op].contains(1) is positive
+        if same:
+            return _All() if positive else []
+        return _literal(left, PRESENT if holds else NOTHING)
+    values = _SIGNS[part.test.op]
+    compared = _All({part.column: values if positive else complement(values)})
+    if not same:
+        return compared
+    if positive:
+        return [compared, _All({left: NULL, right: NULL})]
+    return [compared, _All({left: NULL, right: PRESENT}), _All({left: PRESENT, right: NULL})]
+
+
+def _residual(part: Residual, positive: bool) -> _Form:
+    raise NotSupported(f"{part.what} cannot be decided by the index of attribute tests")
+
+
+def _and(part: AndPart, positive: bool) -> _Form:
+    forms = [_FORMS[type(each)](each, positive) for each in part.parts]
+    return _all_of(forms) if positive else _any_of(forms)
+
+
+def _or(part: OrPart, positive: bool) -> _Form:
+    forms = [_FORMS[type(each)](each, positive) for each in part.parts]
+    return _any_of(forms) if positive else _all_of(forms)
+
+
+def _not(part: NotPart, positive: bool) -> _Form:
+    return _form(part.part, not positive)
+
+
+_FORMS: dict[type, Callable[[Any, bool], _Form]] = {
+    TruthPart: _truth,
+    Atom: _atom,
+    PairAtom: _pair,
+    Residual: _residual,
+    AndPart: _and,
+    OrPart: _or,
+    NotPart: _not,
+}
+
+
+def _all_of(forms: Iterable[_Form]) -> _Form:
+    sets: dict[Column, list[Values]] = {}
+    probes: list[tuple[Column, Probe]] = []
+    anys: list[list[_All]] = []
+    for form in forms:
+        if isinstance(form, list):
+            if not form:
+                return form
+            anys.append(form)
+            continue
+        for column, values in form.values.items():
+            sets.setdefault(column, []).append(values)
+        probes.extend(form.probes)
+        anys.extend(form.anys)
+    merged: dict[Column, Values] = {}
+    for column, several in sets.items():
+        values = several[0] if len(several) == 1 else intersection_all(several)
+        if values.is_empty:
+            return []
+        merged[column] = values
+    return _All(merged, probes, anys)
+
+
+def _any_of(forms: Iterable[_Form]) -> _Form:
+    """Alternatives over one column become one: sets by union, probes by having more tests."""
+    sets: dict[Column, list[Values]] = {}
+    tests: dict[Column, list[Probe]] = {}
+    made: list[_All] = []
+    for form in forms:
+        for one in form if isinstance(form, list) else [form]:
+            if one.anys or len(one.values) + len(one.probes) > 1:
+                made.append(one)
+            elif one.values:
+                ((column, values),) = one.values.items()
+                sets.setdefault(column, []).append(values)
+            elif not one.probes:
+                return one  # always true
+            elif one.probes[0][1].positive:
+                tests.setdefault(one.probes[0][0], []).append(one.probes[0][1])
+            else:
+                made.append(one)
+    for column, probes in tests.items():
+        if column in sets:
+            sets[column] = _texts_to_tests(column, sets[column], probes)
+        together = frozenset().union(*(probe.tests for probe in probes)) if len(probes) > 1 else probes[0].tests
+        made.append(_All({}, [(column, Probe(merged_tests(together)))]))
+    for column, several in sets.items():
+        if several:
+            values = union_all(several)
+            if values.is_everything:
+                return _All()
+            made.append(_All({column: values}))
+    return made[0] if len(made) == 1 else made
+
+
+def _texts_to_tests(column: Column, sets: list[Values], probes: list[Probe]) -> list[Values]:
+    """Move equalities and prefixes from sets to a probe beside them; returns the sets that are something else."""
+    if column.type != STRING:
+        return sets
+    left: list[Values] = []
+    for values in sets:
+        found = _as_tests(values)
+        if found is None:
+            left.append(values)
+        else:
+            probes.append(Probe(found))
+    return left
+
+
+def _as_tests(values: Values) -> frozenset[TextProbe] | None:
+    if values.null or len(values.intervals) > _FEW:
+        return None
+    found: set[TextProbe] = set()
+    for interval in values.intervals:
+        low, high = interval.low, interval.high
+        if low is None or high is None:
+            # Below the first text there is only the empty one.
+            if interval == _EMPTY_TEXT:
+                found.add(TextProbe("like", ""))
+                continue
+            return None
+        try:
+            text = low.decode()
+        except UnicodeDecodeError:
+            return None
+        if high == low + b"\0":
+            found.add(TextProbe("like", escaped(text)))
+        elif high == after_prefix(low):
+            found.add(TextProbe("startswith", text))
+        else:
+            return None
+    return frozenset(found)
+
+
+_EMPTY_TEXT: Interval[bytes] = Interval(None, b"\0")
+
+# ---------------------------------------------------------------- 2: the limit
+
+
+def _refuse_if_too_large(form: _Form, limit: int, text: str) -> None:
+    conjunctions, tests = _size(form)
+    if conjunctions > limit:
+        message = f"the normal form would have {_grouped(conjunctions)} conjunctions; the limit is {limit:,}"
+    elif tests > limit * TESTS_PER_CONJUNCTION:
+        most = limit * TESTS_PER_CONJUNCTION
+        message = f"the normal form would have {tests:,} tests in {conjunctions:,} conjunctions; the limit is {most:,}"
+    else:
+        return
+    hint = "ANDs of ORs multiply: write fewer alternatives, or several subscriptions"
+    raise LimitError(message, text=text, end=len(text), hint=hint)
+
+
+def _grouped(number: int) -> str:
+    return f"{number:,}" if number < 10**15 else f"more than 10^{int(math.log10(number))}"
+
+
+def _size(form: _Form) -> tuple[int, int]:
+    """How many conjunctions there will be at most, and how many tests they have together."""
+    if isinstance(form, list):
+        sizes = [_size(each) for each in form]
+        return sum(count for count, _ in sizes), sum(tests for _, tests in sizes)
+    count, tests = 1, len(form.values) + len(form.probes)
+    for each in form.anys:
+        more, their_tests = _size(each)
+        count, tests = count * more, tests * more + their_tests * count
+    return count, tests
+
+
+# ---------------------------------------------------------------- 3: AND over OR
+
+
+def _expanded(form: _All) -> list[_All]:
+    """Its conjunctions, each without ORs."""
+    made = [form]
+    for alternatives in form.anys:
+        flat = [each for alternative in alternatives for each in _expanded(alternative)]
+        made = [both for one in made for other in flat if (both := _both(one, other)) is not None]
+    return made
+
+
+def _both(one: _All, other: _All) -> _All | None:
+    values = dict(one.values)
+    for column, more in other.values.items():
+        before = values.get(column)
+        if before is not None:
+            more = intersection(before, more)
+            if more.is_empty:
+                return None
+        values[column] = more
+    return _All(values, one.probes + other.probes)
+
+
+def _tidied(values: dict[Column, Values], probes: Sequence[tuple[Column, Probe]]) -> Conjunction | None:
+    """The conjunction in a fixed order, without what says nothing; None if it cannot be true."""
+    if probes:
+        found = _tidied_probes(probes)
+        if found is None:
+            return None
+        probes = found
+        values = dict(values)
+        for column, _ in probes:
+            present = values.get(column)
+            if present is None:
+                continue
+            # A probe is of a value, so null is out of question.
+            present = intersection(present, PRESENT) if present.null else present
+            if present.is_empty:
+                return None
+            values[column] = present
+            if present.is_all_values:
+                del values[column]
+    ordered = sorted(values.items(), key=_by_column) if len(values) > 1 else values.items()
+    return Conjunction(tuple(ordered), tuple(probes))
+
+
+def _by_column(entry: tuple[Column, Any]) -> tuple[str, str, bool, str]:
+    column = entry[0]
+    return column.path, column.type.kind.value, column.type.is_list, column.other or ""
+
+
+def _tidied_probes(probes: Sequence[tuple[Column, Probe]]) -> list[tuple[Column, Probe]] | None:
+    if len(probes) == 1:
+        return list(probes)
+    refused: dict[Column, frozenset[Any]] = {}
+    for column, probe in probes:
+        if not probe.positive:
+            refused[column] = refused.get(column, frozenset()) | probe.tests
+    made: dict[tuple[Column, Probe], None] = {}
+    for column, probe in probes:
+        if probe.positive:
+            # A test that must fail cannot be the one that holds.
+            tests = probe.tests - refused.get(column, frozenset())
+            if not tests:
+                return None
+            made[column, Probe(tests)] = None
+    for column, tests in refused.items():
+        made[column, Probe(merged_tests(tests), positive=False)] = None
+    return sorted(made, key=_by_probe)
+
+
+def _by_probe(entry: tuple[Column, Probe]) -> tuple[Any, ...]:
+    return *_by_column(entry), entry[1].positive, sorted(map(repr, entry[1].tests))
+
+
+# ---------------------------------------------------------------- 4: fewer conjunctions
+
+
+def _distinct(conjunctions: list[Conjunction]) -> list[Conjunction]:
+    """Each once; one that is always true is all there is."""
+    if any(not one.values and not one.probes for one in conjunctions):
+        return [Conjunction()]
+    return list(dict.fromkeys(conjunctions))
+
+
+def _joined(conjunctions: list[Conjunction]) -> list[Conjunction]:
+    """Conjunctions that differ in the set of one column only become one: `x = 1 and y = 2 or x = 3 and y = 2`."""
+    if len(conjunctions) > _FEW:
+        return conjunctions
+    for column in dict.fromkeys(column for one in conjunctions for column, _ in one.values):
+        alike: dict[Any, list[Conjunction]] = {}
+        for one in conjunctions:
+            rest = tuple(entry for entry in one.values if entry[0] != column)
+            apart = len(rest) == len(one.values)
+            alike.setdefault((rest, one.probes, apart), []).append(one)
+        if len(alike) < len(conjunctions):
+            conjunctions = [several[0] if len(several) == 1 else _united(column, several) for several in alike.values()]
+    return conjunctions
+
+
+def _united(column: Column, several: list[Conjunction]) -> Conjunction:
+    theirs: list[Values] = [values for one in several for each, values in one.values if each == column]
+    values = union_all(theirs)
+    entries = tuple((each, values if each == column else same) for each, same in several[0].values)
+    if values.is_everything:
+        entries = tuple(entry for entry in entries if entry[0] != column)
+    return Conjunction(entries, several[0].probes)
+
+
+def _absorbed(conjunctions: list[Conjunction]) -> list[Conjunction]:
+    """Without those that imply another one."""
+    if len(conjunctions) > _FEW:
+        return conjunctions
+    kept: list[Conjunction] = []
+    for place, one in enumerate(conjunctions):
+        others = kept + conjunctions[place + 1 :]
+        if not any(_implies(one, other) for other in others):
+            kept.append(one)
+    return kept
+
+
+def _implies(one: Conjunction, other: Conjunction) -> bool:
+    if len(other.values) > len(one.values) or len(other.probes) > len(one.probes):
+        return False
+    mine: dict[Column, Values] = dict(one.values)
+    for column, values in other.values:
+        found = mine.get(column)
+        if found is None or not is_subset(found, values):
+            return False
+    return set(other.probes) <= set(one.probes)
+
+
+_RULES: tuple[Callable[[list[Conjunction]], list[Conjunction]], ...] = (_distinct, _joined, _distinct, _absorbed)
