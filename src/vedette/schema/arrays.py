@@ -57,7 +57,10 @@ def plain(array: Array) -> Array:
     """One array, without extension types, run ends, views, and dictionaries of what is not text."""
     if isinstance(array, pa.ChunkedArray):
         if is_text_dictionary(array.type):
-            array = array.unify_dictionaries()
+            try:
+                array = array.unify_dictionaries()
+            except pa.ArrowInvalid:  # Arrow does not unify dictionaries that hold a null
+                array = array.cast(array.type.value_type)
         array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
         if isinstance(array, pa.ChunkedArray):  # more text than one array holds
             array = array.cast(_large(array.type)).combine_chunks()
@@ -307,8 +310,6 @@ def is_list(stored: Any) -> bool:
 
 def list_parts(array: Array) -> tuple[NDArray[np.int64], Array, NDArray[np.bool_]]:
     """Where each list starts among the elements (one more for the end), the elements, and which lists are not null."""
-    if pa.types.is_list_view(array.type) or pa.types.is_large_list_view(array.type):
-        array = array.cast(pa.large_list(array.type.value_type))
     lengths = pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False)
     start = np.zeros(len(array) + 1, np.int64)
     np.cumsum(lengths, out=start[1:])

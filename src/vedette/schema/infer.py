@@ -19,14 +19,14 @@ import numpy as np
 
 from vedette.schema.keys import INT_MAX, INT_MIN, read
 from vedette.schema.schema import Schema
-from vedette.schema.types import POINT, REGION, Kind, Type
+from vedette.schema.types import POINT, REGION, STRING, Kind, Type
 
 
 class _Shape(enum.Enum):
     """What a value can be that no type of an attribute is."""
 
     OBJECT = "object"
-    EMPTY_LIST = "empty list"
+    EMPTY_LIST = "list, perhaps empty"
     NESTED_LIST = "list of lists"
     OTHER = "other"
 
@@ -98,6 +98,8 @@ class Inference:
             if settled is None:
                 continue
             types[path], takes_all = settled
+            if not types[path].is_list and self._through_list(path):
+                types[path], takes_all = STRING, True
             if takes_all:
                 mixed.add(path)
         return Schema(types, closed=False, mixed=frozenset(mixed))
@@ -123,8 +125,25 @@ class Inference:
         for value in values:
             if isinstance(value, list | tuple | np.ndarray):
                 seen.add(_Shape.NESTED_LIST)
+                self._add_nested(value, path)
             else:
                 self._add_value(value, path, in_list=True)
+
+    def _add_nested(self, values: Iterable[Any], path: str) -> None:
+        """Lists in lists have no type, but paths lead through them to the objects there."""
+        for value in values:
+            if isinstance(value, Mapping):
+                self._add_object(value, f"{path}.", in_list=True)
+            elif isinstance(value, list | tuple | np.ndarray):
+                self._add_nested(value, path)
+
+    def _through_list(self, path: str) -> bool:
+        """Some event has a list on the way to this path."""
+        while "." in path:
+            path = path.rpartition(".")[0]
+            if _Shape.EMPTY_LIST in self._seen.get(path, ()):
+                return True
+        return False
 
 
 def _is_watched(value: Any) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -84,8 +83,10 @@ class Schema(Mapping[str, Type]):
 
 
 def _named(path: str) -> str:
-    # JSON's strings are YAML's too, as long as everything beyond ASCII is escaped.
-    return path if _PLAIN.match(path) else json.dumps(path)
+    if _PLAIN.match(path):
+        return path
+    escaped = (c if c.isprintable() and c not in '"\\' else f"\\U{ord(c):08x}" for c in path)
+    return f'"{"".join(escaped)}"'
 
 
 def _flattened(attributes: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:

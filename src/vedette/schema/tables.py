@@ -290,7 +290,7 @@ def _python_type(stored: Any) -> Any:
         return pa.struct([field.with_type(_python_type(field.type)) for field in stored])
     if types.is_map(stored):
         return pa.map_(stored.key_type, _python_type(stored.item_type))
-    if is_list(stored):
+    if types.is_list(stored) or types.is_large_list(stored):
         return pa.large_list(_python_type(stored.value_type))
     return stored
 
