@@ -49,12 +49,17 @@ _Simple: TypeAlias = TextProbe | RegionProbe | NearProbe
 def asked(atom: Atom, positive: bool) -> Values | Probe:
     """The values of the atom's column that make it true (`positive`) or false."""
     test = atom.test
-    simple = _PROBES.get(type(test), _no_probe)(test)
-    if simple is not None:
-        if atom.quantifier is None:
-            return Probe(frozenset((simple,)), positive)
-        return Probe(frozenset((ElementProbe(atom.quantifier, simple),)), positive)
-    values = _SETS[type(test)](test, atom.column.type.kind, positive)
+    values: Values
+    make_set = _SETS.get(type(test))
+    if make_set is not None:
+        values = make_set(test, atom.column.type.kind, positive)
+    else:
+        found = _as_simple(test)
+        if not isinstance(found, ValueSet):
+            whole = found if atom.quantifier is None else ElementProbe(atom.quantifier, found)
+            return Probe(frozenset((whole,)), positive)
+        unknown = isinstance(test, TextTest) and test.pattern.value is None
+        values = found if positive or unknown else complement(found)
     if atom.quantifier is None:
         return values
     return _some(values) if (atom.quantifier == "any") == positive else _every(values)
@@ -183,35 +188,26 @@ def _network(text: str) -> tuple[bytes | None, bytes | None]:
     return (low if low != LOWEST[Kind.IP] else None), (None if following >> 128 else following.to_bytes(16))
 
 
-def _text_set(test: TextTest, kind: Kind, positive: bool) -> Values:
-    """Texts that are intervals: equality, prefixes, and patterns that everything satisfies."""
-    if test.pattern.value is None:
-        return NOTHING
-    found = _as_text(test)
-    if isinstance(found, TextProbe):
-        raise TypeError(f"not an interval: {test}")
-    return found if positive else complement(found)
-
-
 _SETS: dict[type, Callable[[Any, Kind, bool], Values]] = {
     Comparison: _comparison,
     Range: _range,
     In: _in,
     IsNull: _is_null,
     InNetwork: _in_network,
-    TextTest: _text_set,
 }
 
 # ---------------------------------------------------------------- probes
 
 
-def _no_probe(test: object) -> None:
-    return None
-
-
-def _text_probe(test: TextTest) -> TextProbe | None:
-    found = NOTHING if test.pattern.value is None else _as_text(test)
-    return found if isinstance(found, TextProbe) else None
+def _as_simple(test: object) -> Values | _Simple:
+    """The test as a set of values if it is one, else as a test of its own."""
+    if isinstance(test, TextTest):
+        return NOTHING if test.pattern.value is None else _as_text(test)
+    if isinstance(test, Within):
+        return RegionProbe(test.region)
+    if isinstance(test, Near):
+        return NearProbe(test.centre, test.metres)
+    raise TypeError(f"not a test: {test}")
 
 
 def _as_text(test: TextTest) -> Values | TextProbe:
@@ -260,13 +256,6 @@ def prefixed(prefix: str) -> Values:
 def after_prefix(prefix: bytes) -> bytes:
     """The first key behind all that begin so: no byte of UTF-8 is 0xff."""
     return prefix[:-1] + bytes((prefix[-1] + 1,))
-
-
-_PROBES: dict[type, Callable[[Any], _Simple | None]] = {
-    TextTest: _text_probe,
-    Within: lambda test: RegionProbe(test.region),
-    Near: lambda test: NearProbe(test.centre, test.metres),
-}
 
 
 def merged_tests(tests: frozenset[Elementary]) -> frozenset[Elementary]:

@@ -161,6 +161,8 @@ class Comparator(enum.Enum):
     GE = ">="
     SAME = "<=>"
 
+    __hash__ = object.__hash__  # Enum's own is written in Python
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:

@@ -88,6 +88,7 @@ _MIRRORED = {
     Comparator.SAME: Comparator.SAME,
 }
 _VIEWS = {ADDRESS: Kind.IP, TIME: Kind.TIMESTAMP}
+_ORDERED = {kind: family for kind, family in FAMILY_OF_KIND.items() if kind.ordered}
 _PARSED = frozenset({Kind.TIMESTAMP, Kind.DATE, Kind.IP})
 
 
@@ -219,7 +220,7 @@ class _Checker:
             return self._residual(node, node.operand)
         attribute, quantifier, declared = self._subject(node.operand)
         column, items = self._fitted(attribute, declared, node.items)
-        return Atom(node, node if items is node.items else replace(node, items=items), column, quantifier)
+        return Atom(node, node if items is node.items else In(node.operand, items, node.span), column, quantifier)
 
     def _is_null(self, node: IsNull) -> Part:
         if not isinstance(node.operand, Attribute | Quantified):
@@ -346,27 +347,28 @@ class _Checker:
         self, attribute: Attribute, declared: Type | None, literals: tuple[Literal, ...]
     ) -> tuple[Column, tuple[Literal, ...]]:
         """The column to read and the constants in its type (the very same tuple if nothing had to be done)."""
-        if declared is None:
+        if declared is not None:
+            wanted = _ORDERED.get(declared.kind)
+            if wanted is not None:
+                for literal in literals:
+                    value = literal.value
+                    if family(value) is not wanted or (wanted is TEXT and not value.isascii()):  # type: ignore[union-attr]
+                        break
+                else:
+                    return _column(attribute.path, declared.kind, declared.is_list), literals
+        else:
             known = [family(literal.value) for literal in literals if literal.value is not None]
             if not known or known[0] is None:
                 return self._presence(attribute), literals
             declared = Type(SUGGESTED[known[0]])
         kind = declared.kind
-        wanted = FAMILY_OF_KIND[kind]
-        families = [family(literal.value) for literal in literals]
-        if kind is Kind.STRING:
-            for each in families:
-                if each in _VIEWS:
-                    kind = _VIEWS[each]
-                    wanted = FAMILY_OF_KIND[kind]
-                    break
-        elif not kind.ordered:
+        if kind not in _ORDERED:
             self._unordered(attribute, declared)
-        column = _column(attribute.path, kind, declared.is_list)
-        if all(each is None or (each == wanted and each != TEXT) for each in families):
-            return column, literals
+        if kind is Kind.STRING:
+            families = [family(literal.value) for literal in literals]
+            kind = next((_VIEWS[each] for each in families if each in _VIEWS), kind)
         fitted = tuple([self._fit(attribute, kind, literal) for literal in literals])
-        return column, literals if all(map(_is, fitted, literals)) else fitted
+        return _column(attribute.path, kind, declared.is_list), fitted
 
     def _fit(self, attribute: Attribute, kind: Kind, literal: Literal) -> Literal:
         value = literal.value
@@ -436,10 +438,6 @@ class _Checker:
 
 
 _DECLARE = "declare it in the schema, for example as list of string"
-
-
-def _is(left: object, right: object) -> bool:
-    return left is right
 
 
 def _operands(operand: Operand) -> Iterator[Operand]:

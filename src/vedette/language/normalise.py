@@ -142,13 +142,11 @@ def _residual(part: Residual, positive: bool) -> _Form:
 
 
 def _and(part: AndPart, positive: bool) -> _Form:
-    forms = [_FORMS[type(each)](each, positive) for each in part.parts]
-    return _all_of(forms) if positive else _any_of(forms)
+    return _all_of(part.parts, positive) if positive else _any_of(part.parts, positive)
 
 
 def _or(part: OrPart, positive: bool) -> _Form:
-    forms = [_FORMS[type(each)](each, positive) for each in part.parts]
-    return _any_of(forms) if positive else _all_of(forms)
+    return _any_of(part.parts, positive) if positive else _all_of(part.parts, positive)
 
 
 def _not(part: NotPart, positive: bool) -> _Form:
@@ -166,35 +164,53 @@ _FORMS: dict[type, Callable[[Any, bool], _Form]] = {
 }
 
 
-def _all_of(forms: Iterable[_Form]) -> _Form:
-    sets: dict[Column, list[Values]] = {}
+def _all_of(parts: Iterable[Part], positive: bool) -> _Form:
+    """Tests of one column become one set."""
+    sets: dict[Column, Values] = {}
+    repeated: dict[Column, list[Values]] = {}
     probes: list[tuple[Column, Probe]] = []
     anys: list[list[_All]] = []
-    for form in forms:
+
+    def add(column: Column, values: Values) -> None:
+        before = sets.setdefault(column, values)
+        if before is not values:
+            repeated.setdefault(column, [before]).append(values)
+
+    for part in parts:
+        if type(part) is Atom:  # the usual case, without an _All in between
+            found = asked(part, positive)
+            if type(found) is Probe:
+                probes.append((part.column, found))
+            else:
+                add(part.column, found)  # type: ignore[arg-type]
+            continue
+        form = _FORMS[type(part)](part, positive)
         if isinstance(form, list):
             if not form:
                 return form
             anys.append(form)
             continue
         for column, values in form.values.items():
-            sets.setdefault(column, []).append(values)
+            add(column, values)
         probes.extend(form.probes)
         anys.extend(form.anys)
-    merged: dict[Column, Values] = {}
-    for column, several in sets.items():
-        values = several[0] if len(several) == 1 else intersection_all(several)
-        if values.is_empty:
+    for column, several in repeated.items():
+        sets[column] = intersection_all(several)
+    for column, values in list(sets.items()):
+        if not values.intervals and not values.null:
             return []
-        merged[column] = values
-    return _All(merged, probes, anys)
+        if values.null and values.is_everything:
+            del sets[column]
+    return _All(sets, probes, anys)
 
 
-def _any_of(forms: Iterable[_Form]) -> _Form:
+def _any_of(parts: Iterable[Part], positive: bool) -> _Form:
     """Alternatives over one column become one: sets by union, probes by having more tests."""
     sets: dict[Column, list[Values]] = {}
     tests: dict[Column, list[Probe]] = {}
     made: list[_All] = []
-    for form in forms:
+    for part in parts:
+        form = _FORMS[type(part)](part, positive)
         for one in form if isinstance(form, list) else [form]:
             if one.anys or len(one.values) + len(one.probes) > 1:
                 made.append(one)
@@ -341,9 +357,9 @@ def _tidied(values: dict[Column, Values], probes: Sequence[tuple[Column, Probe]]
     return Conjunction(tuple(ordered), tuple(probes))
 
 
-def _by_column(entry: tuple[Column, Any]) -> tuple[str, str, bool, str]:
+def _by_column(entry: tuple[Column, Any]) -> tuple[str, str, str]:
     column = entry[0]
-    return column.path, column.type.kind.value, column.type.is_list, column.other or ""
+    return column.path, column.other or "", str(column.type)
 
 
 def _tidied_probes(probes: Sequence[tuple[Column, Probe]]) -> list[tuple[Column, Probe]] | None:

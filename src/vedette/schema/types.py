@@ -21,6 +21,8 @@ class Kind(enum.Enum):
     POINT = "point"
     REGION = "region"
 
+    __hash__ = object.__hash__  # Enum's own is written in Python, and columns are hashed all the time
+
     @property
     def keyed(self) -> bool:
         """Values have an order-preserving int64 key (see `vedette.schema.keys`)."""
