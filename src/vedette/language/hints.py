@@ -145,7 +145,7 @@ def _comparison_hint(tokens: Tokens, at: int) -> str | None:
 
 def similar(word: str, candidates: Iterable[str]) -> str | None:
     """The candidate that a word may be a misspelling of."""
-    near = [candidate for candidate in candidates if abs(len(candidate) - len(word)) <= 1 + len(word) // 4]
+    near = [candidate for candidate in candidates if abs(len(candidate) - len(word)) <= max(1, len(word) // 4)]
     return next(iter(difflib.get_close_matches(word, near, n=1, cutoff=0.65)), None)
 
 
