@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.kernels.bundles import CodedBatch
-from vedette.kernels.compile import kernel
+from vedette.kernels.compile import inlined, kernel
 from vedette.kernels.lanes import FEW_LANES, LANES, lowest_bit, passes, within16, within64
 from vedette.kernels.tokens import contains_token
 
@@ -74,19 +74,21 @@ def hash_slot(children: NDArray[np.int32], at: int, size: int, key: int) -> int:
         place = (place + 1) & (size - 1)
 
 
-@kernel
-def tested(batch: CodedBatch, events: NDArray[np.int32], scratch: Scratch, block: int, predicate: tuple) -> np.uint64:
-    """The lanes of a block that pass a predicate (column, low, width) on a rank column."""
-    column, low, width = predicate
-    at = np.int64(column) * LANES
-    if scratch.lanes_of[column] != block:
-        scratch.lanes_of[column] = block
-        values = batch.ranks[column]
-        for i in range(events.shape[0]):
-            scratch.lanes[at + i] = values[events[i]]
-    if events.shape[0] <= FEW_LANES:
-        return within16(scratch.lanes, at, low, width)
-    return within64(scratch.lanes, at, low, width)
+@inlined
+def gather(values: NDArray[np.int32], events: NDArray[np.int32], lanes: NDArray[np.int32], at: int) -> None:
+    """Bring the ranks of a block's events side by side."""
+    for i in range(events.shape[0]):
+        lanes[at + i] = values[events[i]]
+
+
+@inlined
+def within(lanes: NDArray[np.int32], at: int, few: bool, low: np.int32, width: np.uint32) -> np.uint64:
+    """The lanes that pass."""
+    if few:
+        mask = within16(lanes, at, low, width)
+    else:
+        mask = within64(lanes, at, low, width)
+    return mask
 
 
 @kernel
@@ -120,8 +122,10 @@ def verify(
     first_shared = index.pages[page, 0]
     out_event, out_conjunction = out
     room = out_event.shape[0]
+    lanes, lanes_of, masks, mask_of = scratch.lanes, scratch.lanes_of, scratch.mask, scratch.mask_of
     for base in range(0, events.shape[0], LANES):
         here = events[base : base + LANES]
+        few = here.shape[0] <= FEW_LANES
         block += 1
         everyone = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(LANES - here.shape[0])
         next_reference = index.pages[page, 2]
@@ -134,22 +138,23 @@ def verify(
             next_own = p + np.int64(index.owned[e])
             while r < next_reference and mask != np.uint64(0):
                 local = np.int64(index.reference[r])
-                if scratch.mask_of[local] != block:
-                    scratch.mask_of[local] = block
+                if mask_of[local] != block:
+                    mask_of[local] = block
                     s = first_shared + local
-                    scratch.mask[local] = tested(
-                        batch,
-                        here,
-                        scratch,
-                        block,
-                        (index.shared_column[s], index.shared_low[s], index.shared_width[s]),
-                    )
-                mask &= scratch.mask[local]
+                    column = np.int64(index.shared_column[s])
+                    if lanes_of[column] != block:
+                        lanes_of[column] = block
+                        gather(batch.ranks[column], here, lanes, column * LANES)
+                    masks[local] = within(lanes, column * LANES, few, index.shared_low[s], index.shared_width[s])
+                mask &= masks[local]
                 r += 1
             while p < next_own and mask != np.uint64(0):
-                column = index.own_column[p]
+                column = np.int64(index.own_column[p])
                 if column < ranks:
-                    mask &= tested(batch, here, scratch, block, (column, index.own_low[p], index.own_width[p]))
+                    if lanes_of[column] != block:
+                        lanes_of[column] = block
+                        gather(batch.ranks[column], here, lanes, column * LANES)
+                    mask &= within(lanes, column * LANES, few, index.own_low[p], index.own_width[p])
                 else:
                     # Tokens cost more than a comparison: only the lanes still alive are asked.
                     mask = with_token(batch, here, mask, column - ranks, index.own_low[p], index.own_width[p] == 0)
