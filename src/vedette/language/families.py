@@ -93,8 +93,9 @@ def shown(constant: Any) -> str:
 def similar(name: str, known: Iterable[str]) -> str | None:
     """A hint with the known names most like this one."""
     names = list(known)
-    folded = {each.casefold(): each for each in names}
-    near = [folded[name.casefold()]] if name.casefold() in folded else difflib.get_close_matches(name, names, 3, 0.6)
+    ratios = {each: difflib.SequenceMatcher(None, name.casefold(), each.casefold()).ratio() for each in names}
+    best = max(ratios.values(), default=0.0)
+    near = [each for each, ratio in ratios.items() if ratio >= max(0.6, best - 0.05)][:3]
     if not near:
         # The last step of a path is what people remember.
         last = name.rpartition(".")[2]
