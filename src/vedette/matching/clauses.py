@@ -157,8 +157,8 @@ def positions(table: KeyTable, keys: KeyTable) -> NDArray[np.int64]:
         found = np.empty(len(keys), np.int64)
         found[order] = np.searchsorted(table, keys[order])
         return found
-    found: NDArray[np.int32] = pc.index_in(keys, value_set=table).fill_null(-1).to_numpy()
-    return found.astype(np.int64)
+    places: NDArray[np.int32] = pc.index_in(keys, value_set=table).fill_null(-1).to_numpy()
+    return places.astype(np.int64)
 
 
 def empty_table(column: Column) -> KeyTable:

@@ -137,8 +137,8 @@ def _used_arcs(arcs: Arcs, texts: bool) -> Arcs:
     """Only the keys that an arc still names."""
     used = np.zeros(len(arcs.keys), np.bool_)
     for codes in (arcs.start, arcs.end):
-        keys = codes[codes >= 0]
-        used[keys >> 1 if texts else keys] = True
+        named = codes[codes >= 0]
+        used[named >> 1 if texts else named] = True
     if used.all():
         return arcs
     place = np.cumsum(used) - 1

@@ -52,9 +52,7 @@ def _with_tokens(codebook: Codebook, ranks: NDArray[np.int32], random: np.random
         found = ranks[member.rank]
         sets[number] = np.where(found == MISSING, -1, found + np.int32(codebook.member_first[number]))
     for number, probe in enumerate(codebook.probes, len(codebook.members)):
-        own = [
-            np.unique(random.integers(0, probe.table.size, _TOKENS_PER_SET)).astype(np.int32) for _ in range(_SETS)
-        ]
+        own = [np.unique(random.integers(0, probe.table.size, _TOKENS_PER_SET)).astype(np.int32) for _ in range(_SETS)]
         sets[number] = random.integers(-1, _SETS, events)
         sets[number][sets[number] >= 0] += len(start) - 1
         ends = len(tokens) + np.cumsum([len(part) for part in own])

@@ -106,7 +106,7 @@ class Segment:
     @property
     def nbytes(self) -> int:
         """The bytes of predicates and index."""
-        arrays = (*self.table, self.owner, self.repeats, *self.index.arrays().values())
+        arrays: list[NDArray[Any]] = [*self.table, self.owner, self.repeats, *self.index.arrays().values()]
         return sum(array.nbytes for array in arrays)
 
     def drawn(self) -> Drawn:
@@ -145,7 +145,8 @@ class Segment:
             found = np.sort(found)
         if len(alive):
             found = found[(alive[found >> 6] >> (found & 63).astype(np.uint64)) & np.uint64(1) == 1]
-        return found.tolist()
+        ordinals: list[int] = found.tolist()
+        return ordinals
 
 
 def _sampled(codebook: Codebook, sample: Mapping[Column, ColumnData]) -> CodedBatch:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -33,7 +33,7 @@ class Part:
     """A segment and which of its subscriptions still live (bit i of word i // 64; empty: all)."""
 
     segment: Segment
-    alive: NDArray[np.uint64] = EVERYONE
+    alive: NDArray[np.uint64] = field(default_factory=lambda: EVERYONE)
 
     @cached_property
     def living(self) -> int:
