@@ -26,6 +26,7 @@ from vedette.language.ast import (
     TextTest,
     Within,
 )
+from vedette.language.render import render
 from vedette.schema.columns import Column
 from vedette.schema.schema import Schema
 
@@ -118,6 +119,11 @@ class Checked:
     steps: tuple[CheckedStep, ...] = ()
     schema: Schema | None = None
     text: str = ""
+
+    def text_of(self, part: Part) -> str:
+        """The text of one part, as it was written if that is known."""
+        span = part.node.span
+        return self.text[span.start : span.end] or render(part.node)
 
     def columns(self) -> frozenset[Column]:
         """Every column that it reads from an event."""
