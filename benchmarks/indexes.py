@@ -16,7 +16,6 @@ from functools import lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.table import Table
 
 from benchmarks.coding import CodedSubscriptions, encode_subscriptions
 from benchmarks.workloads import WORKLOADS, Workload
@@ -95,9 +94,10 @@ def available(names: Sequence[str] = ("clusters", "tree", "scan")) -> list[str]:
     return have
 
 
-def build(name: str, case: Case) -> tuple[Index, float]:
-    """The index and the seconds its building took; compiling is paid for by a small one before."""
-    small = prepare_small(case.workload.name)
+@lru_cache(maxsize=1)
+def built(name: str, workload: str, subscriptions: int) -> tuple[Index, float]:
+    """The index and the seconds its building took; compiling is paid for by a small one before. The last is kept."""
+    case, small = prepare(workload, subscriptions), prepare_small(workload)
     index_class(name).build(small.coded.table, small.coded.ranks, small.sample).match(small.sample)
     begin = time.perf_counter()
     index = index_class(name).build(case.coded.table, case.coded.ranks, case.sample)
@@ -146,18 +146,11 @@ def affordable(index: Index, batch: CodedBatch, budget_s: float) -> CodedBatch:
 
 
 def measure(
-    index_name: str,
-    workload: str,
-    subscriptions: int,
-    batch: int,
-    *,
-    repetitions: int = 5,
-    budget_s: float = 2.0,
-    built: tuple[Index, float] | None = None,
+    index_name: str, workload: str, subscriptions: int, batch: int, *, repetitions: int = 5, budget_s: float = 2.0
 ) -> Row:
-    """Build an index (unless one is handed in) and time batches of one size."""
+    """Build an index, unless it is the last one built, and time batches of one size."""
     case = prepare(workload, subscriptions)
-    index, build_s = built or build(index_name, case)
+    index, build_s = built(index_name, workload, subscriptions)
     coded = affordable(index, case.batch(batch), budget_s)
     events = coded.ranks.shape[1]
     pairs = index.match(coded)
@@ -217,53 +210,29 @@ def compare(
 ) -> list[Row]:
     """Several indexes on the same events; with the scan among them, ratios to it and a comparison of the answers."""
     case = prepare(workload, subscriptions)
-    ordered = sorted(names, key=lambda name: name != "scan")
+    ordered = sorted(names, key=("scan", "tree", "clusters").index)  # the scan first, for the ratios
     oracle = index_class("scan").build(case.coded.table, case.coded.ranks, case.sample)
     rows: list[Row] = []
     for name in ordered:
-        built = build(name, case)
+        index, _ = built(name, workload, subscriptions)
         verified = 0
         if check and name != "scan":
             sample = affordable(oracle, case.batch(CHECKED, seed=5), budget_s)
-            if wrong := difference(built[0], oracle, sample, len(case)):
+            if wrong := difference(index, oracle, sample, len(case)):
                 raise ArithmeticError(f"{workload} at {subscriptions:,}: {wrong}")
             verified = sample.ranks.shape[1]
         for batch in batches:
-            row = measure(name, workload, subscriptions, batch, repetitions=repetitions, budget_s=budget_s, built=built)
+            row = measure(name, workload, subscriptions, batch, repetitions=repetitions, budget_s=budget_s)
             base = next((r for r in rows if r.index == "scan" and r.batch == batch), None)
             ratio = base.us_per_event / row.us_per_event if base else (1.0 if name == "scan" else None)
             rows.append(replace(row, ratio_to_scan=ratio, verified_events=verified))
     return rows
 
 
-def table_of(rows: Sequence[Row], title: str = "") -> Table:
-    """The rows for a person."""
-    table = Table(title=title or None)
-    for column in ("workload", "subscriptions", "index", "batch", "build s", "us/event", "events/s"):
-        table.add_column(column, justify="left" if column in ("workload", "index") else "right")
-    for column in ("matches/event", "x scan", "index B/sub", "all B/sub", "timed on", "checked on"):
-        table.add_column(column, justify="right")
-    for row in rows:
-        table.add_row(
-            row.workload,
-            f"{row.subscriptions:,}",
-            row.index,
-            f"{row.batch:,}",
-            f"{row.build_s:.2f}",
-            f"{row.us_per_event:.3g}" if row.us_per_event < 100 else f"{row.us_per_event:,.0f}",
-            f"{row.events_per_s:,.0f}",
-            f"{row.matches_per_event:,.1f}",
-            "" if row.ratio_to_scan is None else f"{row.ratio_to_scan:.1f}",
-            f"{row.index_bytes:.1f}",
-            f"{row.total_bytes:.1f}",
-            f"{row.events:,}",
-            f"{row.verified_events:,}" if row.verified_events else "",
-        )
-    return table
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line of one comparison."""
+    from benchmarks.tables import index_table  # which is made of the rows above
+
     parser = argparse.ArgumentParser(prog="python -m benchmarks.indexes", description=__doc__)
     parser.add_argument("workload", choices=sorted(WORKLOADS))
     parser.add_argument("subscriptions", type=lambda text: int(float(text)))
@@ -280,7 +249,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rows = compare(
         names, given.workload, given.subscriptions, batches, check=given.check, repetitions=given.repetitions
     )
-    Console(width=160).print(table_of(rows))
+    Console(width=180).print(index_table(rows))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -196,33 +196,30 @@ def run(connection: duckdb.DuckDBPyConnection, query: str, limit_s: float) -> tu
     return time.perf_counter() - begin, pairs
 
 
-def join(constraints: Constraints, events: Events, *, limit_s: float = 8.0, threads: int = 1) -> Joined | None:
-    """Every formulation on a few events, then the best on as many as the limit allows; None if all are too slow."""
-    best: tuple[float, str, str] | None = None
-    trial = min(64, len(events))
+def join(constraints: Constraints, events: Events, *, limit_s: float = 4.0, threads: int = 1) -> Joined | None:
+    """The best of all formulations, each on as many events as the limit allows; None if all are too slow."""
+    found: list[Joined] = []
     with duckdb.connect() as connection:
         connection.execute(f"set threads = {threads}")
         for name, formulate in FORMULATIONS.items():
             query = formulate(connection, constraints)
-            if not query:
-                continue
-            load_events(connection, events.head(trial))
-            took = run(connection, query, limit_s)
-            if took and (best is None or took[0] < best[0]):
-                best = (took[0], name, query)
-        if best is None:
-            return None
-        took_s, name, _ = best
-        query = FORMULATIONS[name](connection, constraints)
-        size = trial
-        result = Joined(name, 0, 0.0, 0)
-        while True:
-            load_events(connection, events.head(size))
-            measured = run(connection, query, 4 * limit_s)
-            if measured is None:
-                return result if result.events else None
-            took_s, pairs = measured
-            result = Joined(name, size, 1e6 * took_s / size, pairs)
-            if size == len(events) or took_s * 4 > limit_s:
-                return result
-            size = min(len(events), size * 4)
+            if query:
+                found += _grown(connection, name, query, events, limit_s)
+    return min(found, key=lambda joined: joined.us_per_event, default=None)
+
+
+def _grown(
+    connection: duckdb.DuckDBPyConnection, name: str, query: str, events: Events, limit_s: float
+) -> Iterator[Joined]:
+    """From 64 events to four times as many, and so on, because hash tables pay off late."""
+    size = min(64, len(events))
+    while True:
+        load_events(connection, events.head(size))
+        measured = run(connection, query, 2 * limit_s)
+        if measured is None:
+            return
+        took_s, pairs = measured
+        yield Joined(name, size, 1e6 * took_s / size, pairs)
+        if size == len(events) or took_s * 4 > limit_s:
+            return
+        size = min(len(events), size * 4)

@@ -1,0 +1,197 @@
+"""`python -m benchmarks`: every workload, every index, the matcher, DuckDB, and how long it takes to start."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+os.environ.setdefault("NUMBA_NUM_THREADS", "1")  # before anything imports Numba
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from benchmarks import forms
+from benchmarks.engine import measure_engine
+from benchmarks.indexes import available, built, compare, prepare, seconds
+from benchmarks.peers import duckdb_join
+from benchmarks.report import Peer, Report
+from benchmarks.startup import measure_startup
+from benchmarks.visits import measure_visits
+from benchmarks.workloads import WORKLOADS
+
+RESULTS = Path(__file__).resolve().parent / "results"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run measures."""
+
+    workloads: tuple[str, ...]
+    sizes: tuple[int, ...]
+    batches: tuple[int, ...]
+    indexes: tuple[str, ...]
+    largest: dict[str, int]  # the sizes above which an index, a workload or a peer is left out
+    repetitions: int
+    budget_s: float
+    singles: int
+    startup: bool
+
+    def sizes_of(self, workload: str, *limits: str) -> list[int]:
+        """The sizes that a workload is measured at, within the limits that are named."""
+        most = min(self.largest.get(name, max(self.sizes)) for name in (workload, *limits))
+        return [size for size in self.sizes if size <= most]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One step of the run, with the words that the progress bar shows."""
+
+    name: str
+    work: Callable[[Report], None]
+
+
+def stages(plan: Plan) -> Iterator[Stage]:
+    """Small before large, so that something is seen soon."""
+    for workload in plan.workloads:
+        for size in plan.sizes_of(workload):
+            names = [name for name in plan.indexes if size in plan.sizes_of(workload, name)]
+            if names:
+                yield Stage(f"{workload} at {size:,}: {', '.join(names)}", _indexes(plan, workload, size, names))
+            if size in plan.sizes_of(workload, "engine"):
+                peer = size in plan.sizes_of(workload, f"duckdb {workload}")
+                told = f"{workload} at {size:,}: the matcher" + (" and DuckDB" if peer else "")
+                yield Stage(told, _engine(plan, workload, size, peer=peer))
+    if "tree" in plan.indexes:
+        for values in (3, 30):
+            workload = f"W1-{values}"
+            for size in plan.sizes_of(workload, "tree") if workload in plan.workloads else []:
+                yield Stage(f"{workload} at {size:,}: nodes visited", _visits(values, size))
+    if plan.startup:
+        yield Stage("starting a process with and without compiled kernels", _startup)
+
+
+def _indexes(plan: Plan, workload: str, size: int, names: Sequence[str]) -> Callable[[Report], None]:
+    def work(report: Report) -> None:
+        report.indexes += compare(
+            names, workload, size, plan.batches, repetitions=plan.repetitions, budget_s=plan.budget_s
+        )
+
+    return work
+
+
+def _engine(plan: Plan, workload: str, size: int, *, peer: bool) -> Callable[[Report], None]:
+    def work(report: Report) -> None:
+        batch = max(plan.batches)
+        row, matcher = measure_engine(workload, size, batch, repetitions=plan.repetitions, singles=plan.singles)
+        report.engine.append(row)
+        if not peer:
+            return
+        made = WORKLOADS[workload]
+        events = made.events(batch)
+        joined = duckdb_join.join(made.subscriptions(size), events, limit_s=plan.budget_s)
+        if joined is None:
+            report.notes.append(f"DuckDB: no join of 64 events with {workload} at {size:,} ended in time")
+            return
+        # Ours on as many events as DuckDB was given, so that neither has the larger batch.
+        index, _ = built("clusters", workload, size)
+        coded = prepare(workload, size).coded.encode(events.head(joined.events))
+        table = forms.arrow(events.head(joined.events))
+        found = len(index.match(coded).event)
+        if found != joined.matches:
+            raise ArithmeticError(f"{workload} at {size:,}: DuckDB finds {joined.matches:,} pairs, clusters {found:,}")
+        in_code = seconds(lambda: index.match(coded), plan.repetitions) / joined.events
+        from_arrow = seconds(lambda: matcher.match_rows(table), plan.repetitions) / joined.events
+        ratios = joined.us_per_event / 1e6 / in_code, joined.us_per_event / 1e6 / from_arrow
+        report.peers.append(Peer(workload, size, joined, *ratios))
+
+    return work
+
+
+def _visits(values: int, size: int) -> Callable[[Report], None]:
+    return lambda report: report.visits.append(measure_visits(values, size))
+
+
+def _startup(report: Report) -> None:
+    report.startup = measure_startup()
+
+
+def run(plan: Plan, console: Console) -> Report:
+    """All stages, with a progress bar; what was measured so far is kept if one is interrupted."""
+    report, begin, todo = Report(), time.perf_counter(), list(stages(plan))
+    busy = os.getloadavg()[0]
+    if busy > 1.0:
+        report.notes.append(f"Note: the machine was busy before the run (load {busy:.1f}); times may be too long")
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("", total=len(todo))
+        try:
+            for stage in todo:
+                progress.update(task, description=stage.name)
+                stage.work(report)
+                progress.advance(task)
+        except KeyboardInterrupt:
+            report.notes.append("Note: interrupted; this is what was measured until then")
+    report.seconds = time.perf_counter() - begin
+    return report
+
+
+def plan_of(given: argparse.Namespace) -> Plan:
+    """From the command line."""
+    sizes = given.sizes or ("1e3,1e4" if given.quick else "1e3,1e4,1e5,1e6,1e7")
+    batches = given.batch or ("1024,16384" if given.quick else "64,1024,16384,65536")
+    largest = {"tree": 100_000, "engine": 1_000_000}
+    for name in WORKLOADS:
+        largest[name] = 10_000_000 if name == "W2" else 1_000_000
+        largest[f"duckdb {name}"] = 1_000_000 if name == "W2" else 100_000
+    if given.sizes:
+        largest = {}
+    return Plan(
+        tuple(name for name in WORKLOADS if not given.workload or name in _named(given.workload)),
+        tuple(sorted(_numbers(sizes))),
+        tuple(sorted(_numbers(batches))),
+        tuple(given.index.split(",")),
+        largest,
+        repetitions=3 if given.quick else 5,
+        budget_s=0.3 if given.quick else 2.0,
+        singles=500 if given.quick else 2000,
+        startup=not given.quick and not given.workload and not given.sizes,
+    )
+
+
+def _named(text: str) -> set[str]:
+    """`W1` stands for both of its forms."""
+    wanted = {name for word in text.split(",") for name in WORKLOADS if name == word or name.startswith(f"{word}-")}
+    if not wanted:
+        raise SystemExit(f"there is no workload {text!r}; there are {', '.join(WORKLOADS)}")
+    return wanted
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(float(word)) for word in text.split(",")]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--workload", help=f"comma-separated, of {', '.join(WORKLOADS)} (default: all)")
+    parser.add_argument("--sizes", help="numbers of subscriptions (default: 1e3,1e4,1e5,1e6, and 1e7 for W2)")
+    parser.add_argument("--batch", help="events at a time (default: 64,1024,16384,65536)")
+    parser.add_argument("--index", default=",".join(available()), help="default: %(default)s")
+    parser.add_argument("--json", type=Path, help="where the figures go (default: benchmarks/results/<time>.json)")
+    parser.add_argument("--quick", action="store_true", help="small sizes, under a minute")
+    given = parser.parse_args(arguments)
+    console = Console(width=None if Console().is_terminal else 180)
+    report = run(plan_of(given), console)
+    report.show(console)
+    path = given.json or RESULTS / f"{datetime.now():%Y-%m-%d-%H%M%S}.json"
+    report.write(path)
+    console.print(f"{report.seconds:,.0f} s in all; figures in {path}")
+
+
+if __name__ == "__main__":
+    main()
