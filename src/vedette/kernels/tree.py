@@ -106,7 +106,7 @@ def walk_batch(tree: FlatTree, ranks: int, batch: CodedBatch, groups: Groups, vi
     found, size, depth = Found(np.empty(1024, np.int32), np.empty(1024, np.int32)), 0, 0
     chained = tree.successors.size > 0
     for group in range(groups.root.size):
-        if groups.root[group] != NONE:
+        if groups.root[group] != NONE and groups.start[group] < groups.start[group + 1]:
             depth = _push(frames, depth, groups.root[group], groups.start[group], groups.start[group + 1])
     while depth > 0:
         depth -= 1

@@ -40,23 +40,12 @@ def root_of(tree: FlatTree, batch: CodedBatch, event: int) -> int:
 
 
 @kernel
-def group_by_root(tree: FlatTree, batch: CodedBatch) -> Groups:
-    """A counting sort of the events by the place of their root."""
-    events = batch.ranks.shape[1]
-    roots = np.empty(events, np.int32)
-    for event in range(events):
+def roots_of(tree: FlatTree, batch: CodedBatch) -> NDArray[np.int32]:
+    """The row at which each event begins."""
+    roots = np.empty(batch.ranks.shape[1], np.int32)
+    for event in range(roots.size):
         roots[event] = root_of(tree, batch, event)
-    order = np.argsort(roots, kind="mergesort").astype(np.int32)
-    start = np.empty(events + 1, np.int64)
-    root = np.empty(events, np.int32)
-    groups = 0
-    for i in range(events):
-        if i == 0 or roots[order[i]] != roots[order[i - 1]]:
-            start[groups] = i
-            root[groups] = roots[order[i]]
-            groups += 1
-    start[groups] = events
-    return Groups(order, start[: groups + 1], root[:groups])
+    return roots
 
 
 @kernel

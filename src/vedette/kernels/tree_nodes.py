@@ -63,13 +63,13 @@ class FlatTree(NamedTuple):
 def slot_of(value: int, bits: int) -> int:
     """Where a value's slot is looked for first."""
     spread = ((int(value) & WORD) * 1640531527) & WORD  # from the golden ratio: neighbours fall far apart
-    return spread >> (32 - bits)
+    return spread >> (32 - int(bits))
 
 
 @kernel
 def find_slot(slots: NDArray[np.int32], start: int, bits: int, value: int) -> int:
     """The slot of a value in the table of 2 ** bits slots at `start`, or NONE."""
-    mask = (1 << bits) - 1
+    mask = (1 << int(bits)) - 1
     place = slot_of(value, bits)
     for _ in range(mask + 1):
         slot = start + place

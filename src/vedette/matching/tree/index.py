@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from vedette.errors import SnapshotError
 from vedette.kernels.bundles import CodedBatch, Pairs, PredicateTable
 from vedette.kernels.tree import walk_batch, walk_one
-from vedette.kernels.tree_events import group_by_root
+from vedette.kernels.tree_events import Groups, roots_of
 from vedette.kernels.tree_nodes import NONE, FlatTree
 from vedette.matching.index import Arrays
 from vedette.matching.tree.freeze import Factoring, freeze
@@ -60,12 +60,12 @@ class Tree:
 
     def match(self, batch: CodedBatch) -> Pairs:
         """Every (event, conjunction) pair that holds, each once."""
-        return walk_batch(self.flat, self._ranks, batch, group_by_root(self.flat, batch), np.empty(0, np.int64))
+        return walk_batch(self.flat, self._ranks, batch, self._groups(batch), np.empty(0, np.int64))
 
     def match_counting(self, batch: CodedBatch) -> tuple[Pairs, NDArray[np.int64]]:
         """The pairs, and how many nodes each event visited: the paper's measure of work."""
         visits = np.zeros(batch.ranks.shape[1], np.int64)
-        pairs = walk_batch(self.flat, self._ranks, batch, group_by_root(self.flat, batch), visits)
+        pairs = walk_batch(self.flat, self._ranks, batch, self._groups(batch), visits)
         return pairs, visits
 
     def match_one(self, batch: CodedBatch) -> NDArray[np.int32]:
@@ -76,6 +76,16 @@ class Tree:
         """The same, and how many nodes the event visited."""
         found, visits = walk_one(self.flat, self._ranks, batch)
         return found, int(visits)
+
+    def _groups(self, batch: CodedBatch) -> Groups:
+        """The events by the tree they belong to."""
+        events = int(batch.ranks.shape[1])
+        if self.flat.roots.size == 1:
+            return Groups(np.arange(events, dtype=np.int32), np.array([0, events], np.int64), self.flat.roots.copy())
+        roots = roots_of(self.flat, batch)
+        order = np.argsort(roots, kind="stable")
+        distinct, start = np.unique(roots[order], return_index=True)
+        return Groups(order.astype(np.int32), np.append(start, events).astype(np.int64), distinct)
 
     @property
     def nodes(self) -> int:
