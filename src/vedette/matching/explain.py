@@ -1,0 +1,182 @@
+"""Why an event matched a filter or did not: every part, the value seen, and the nearest miss."""
+
+from __future__ import annotations
+
+import html
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from vedette.errors import NotSupported, SchemaError
+from vedette.language.checked import AndPart, Checked, Leaf, NotPart, OrPart, Part, leaves
+from vedette.language.evaluate import Event, Truth, every, opposite, some
+from vedette.matching.reasons import Miss, reason
+
+_MARKS = {True: "✓", False: "✗", None: "?"}
+_COLOURS = {True: "#1a7f37", False: "#cf222e", None: "#9a6700"}
+_WIDEST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """One part of a filter: its text, its truth for the event, and (for a single test) the value seen and why."""
+
+    part: Part
+    text: str
+    truth: Truth
+    wanted: bool  # what would help the whole filter: false below a NOT
+    value: Any = None
+    why: str = ""
+    missed: Miss | None = None
+    parts: tuple[Explained, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The whole filter, part by part."""
+
+    root: Explained
+
+    @property
+    def matched(self) -> bool:
+        """Whether the event matches."""
+        return self.root.truth is True
+
+    @property
+    def nearest(self) -> tuple[Explained, ...]:
+        """The single tests each of which, had it come out otherwise, would have made the event match; nearest first."""
+        if self.matched:
+            return ()
+        return tuple(sorted(_decisive(self.root, True), key=_nearness))
+
+    @property
+    def failed(self) -> tuple[Explained, ...]:
+        """The tests that are to blame, from left to right."""
+        return tuple(_blamed(self.root, True))
+
+    def __str__(self) -> str:
+        verdict = "matches" if self.matched else "does not match"
+        return "\n".join([f"The event {verdict}.", *_lines(self.root, "", ""), *self._conclusion()])
+
+    def _conclusion(self) -> list[str]:
+        if self.matched:
+            return []
+        nearest = self.nearest
+        if nearest:
+            first = nearest[0]
+            others = f" ({len(nearest) - 1} more would do)" if len(nearest) > 1 else ""
+            return [f"Nearest miss: {_cut(first.text)}: {first.why}{others}"]
+        return [f"No single test would have been enough: {len(self.failed)} failed."]
+
+    def _repr_html_(self) -> str:
+        verdict = "matches" if self.matched else "does not match"
+        conclusion = "".join(f"<p>{html.escape(line)}</p>" for line in self._conclusion())
+        return f"<div><p>The event <b>{verdict}</b>.</p><ul>{_html(self.root)}</ul>{conclusion}</div>"
+
+
+def explain(checked: Checked, event: Event) -> Explanation:
+    """Why the event matches the filter, or why not; SchemaError if its values break the schema."""
+    if checked.root is None:
+        raise NotSupported("a pattern speaks of several events; explain one of its steps as a filter")
+    return Explanation(_explained(checked, checked.root, event, True))
+
+
+def failing(checked: Checked, events: Iterable[Event]) -> list[tuple[Leaf, int]]:
+    """The tests that kept events from matching, with the number of events, most frequent first.
+
+    Events that break the schema are left out.
+    """
+    if checked.root is None:
+        raise NotSupported("a pattern speaks of several events; ask for one of its steps as a filter")
+    counts: Counter[int] = Counter()
+    for event in events:
+        try:
+            root = _explained(checked, checked.root, event, True)
+        except SchemaError:
+            continue
+        counts.update(id(found.part) for found in _blamed(root, True))
+    counted = [(leaf, counts[id(leaf)]) for leaf in leaves(checked.root) if id(leaf) in counts]
+    return sorted(counted, key=lambda entry: -entry[1])
+
+
+def _explained(checked: Checked, part: Part, event: Event, wanted: bool) -> Explained:
+    text = checked.text_of(part)
+    if isinstance(part, AndPart | OrPart):
+        parts = tuple(_explained(checked, each, event, wanted) for each in part.parts)
+        truths = [each.truth for each in parts]
+        found = every(truths) if isinstance(part, AndPart) else some(truths)
+        return Explained(part, text, found, wanted, parts=parts)
+    if isinstance(part, NotPart):
+        inner = _explained(checked, part.part, event, not wanted)
+        return Explained(part, text, opposite(inner.truth), wanted, parts=(inner,))
+    found_reason = reason(part, event, checked.schema, wanted)
+    return Explained(part, text, found_reason.truth, wanted, found_reason.value, found_reason.why, found_reason.missed)
+
+
+# ---------------------------------------------------------------- who is to blame
+
+
+def _decisive(one: Explained, wanted: bool) -> Iterator[Explained]:
+    """The leaves each of which alone can make this part as wanted."""
+    if one.truth is wanted:
+        return
+    if isinstance(one.part, NotPart):
+        yield from _decisive(one.parts[0], not wanted)
+    elif not isinstance(one.part, AndPart | OrPart):
+        yield one
+    elif isinstance(one.part, AndPart) == wanted:
+        # All parts are needed, so only one may be missing.
+        missing = [each for each in one.parts if each.truth is not wanted]
+        if len(missing) == 1:
+            yield from _decisive(missing[0], wanted)
+    else:
+        for each in one.parts:
+            yield from _decisive(each, wanted)
+
+
+def _blamed(one: Explained, wanted: bool) -> Iterator[Explained]:
+    """The leaves that are not as they should be, below parts that are not either."""
+    if one.truth is wanted:
+        return
+    if isinstance(one.part, NotPart):
+        yield from _blamed(one.parts[0], not wanted)
+    elif isinstance(one.part, AndPart | OrPart):
+        for each in one.parts:
+            yield from _blamed(each, wanted)
+    else:
+        yield one
+
+
+def _nearness(one: Explained) -> tuple[int, float]:
+    """Measured misses first, then other ones, then what is unknown."""
+    if one.missed is not None:
+        return 0, one.missed.share
+    return (2 if one.truth is None else 1), 0.0
+
+
+# ---------------------------------------------------------------- as text
+
+
+def _cut(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _WIDEST else flat[: _WIDEST - 1] + "…"
+
+
+def _line(one: Explained) -> str:
+    why = f"   {one.why}" if one.why else ""
+    return f"{_MARKS[one.truth]} {_cut(one.text)}{why}"
+
+
+def _lines(one: Explained, first: str, rest: str) -> Iterator[str]:
+    yield first + _line(one)
+    for place, each in enumerate(one.parts, 1):
+        last = place == len(one.parts)
+        yield from _lines(each, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
+
+
+def _html(one: Explained) -> str:
+    mark = f'<span style="color:{_COLOURS[one.truth]}">{_MARKS[one.truth]}</span>'
+    why = f" <i>{html.escape(one.why)}</i>" if one.why else ""
+    inside = f"<ul>{''.join(_html(each) for each in one.parts)}</ul>" if one.parts else ""
+    return f'<li style="list-style:none">{mark} <code>{html.escape(_cut(one.text))}</code>{why}{inside}</li>'
