@@ -53,9 +53,7 @@ def test_many_subscriptions_take_several_passes() -> None:
     event = random.integers(0, 40, 500).astype(np.int32)
     conjunction = random.permutation(5_000_000)[:500].astype(np.int32)
     nothing, everyone = np.zeros(0, np.int32), np.zeros(0, np.uint64)
-    rows = rows_of(
-        Pairs(event, conjunction), 40, 5_000_000, owner=nothing, alive=everyone, repeats=False, ordered=True
-    )
+    rows = rows_of(Pairs(event, conjunction), 40, 5_000_000, owner=nothing, alive=everyone, repeats=False, ordered=True)
     assert _listed(rows) == [sorted(conjunction[event == e].tolist()) for e in range(40)]
 
 

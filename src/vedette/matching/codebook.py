@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vedette.kernels.bundles import MISSING, CodedBatch
+from vedette.matching.once import once
 from vedette.matching.rank_columns import KeyRanks, RankColumn, RankSource, TextRanks
 from vedette.schema.columns import Column, ColumnData
 
@@ -44,7 +44,7 @@ class Codebook:
     members: tuple[MemberColumn, ...] = ()
     probes: tuple[ProbeColumn, ...] = ()
 
-    @cached_property
+    @once
     def columns(self) -> tuple[Column, ...]:
         """What has to be read from events."""
         read = [ranks.column for ranks in self.ranks] + [probe.column for probe in self.probes]
@@ -58,7 +58,7 @@ class Codebook:
         """A whole batch in code space."""
         return self.prepare(data, size).batch(0, size)
 
-    @cached_property
+    @once
     def member_sets(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """The sets of all member columns, one after another."""
         starts, tokens, held = [np.zeros(1, np.int64)], [], 0
@@ -68,13 +68,19 @@ class Codebook:
             held += len(member.tokens)
         return np.concatenate(starts), np.concatenate([np.zeros(0, np.int32), *tokens])
 
-    @cached_property
+    @once
     def member_first(self) -> tuple[int, ...]:
         """The number of each member column's first set."""
         sizes = [len(member.start) - 1 for member in self.members]
         return tuple(int(n) for n in np.concatenate(([0], np.cumsum(sizes))))
 
-    @cached_property
+    def warm_up(self) -> None:
+        """Read the string constants now, which the first events would otherwise have to wait for."""
+        for ranks in self.ranks:
+            if isinstance(ranks, TextRanks):
+                ranks.rank_one(b"")
+
+    @once
     def _one(self) -> _Ones:
         return _Ones(self)
 

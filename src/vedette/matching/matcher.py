@@ -105,6 +105,16 @@ class Reader:
         """The ids that the numbers of `match_pairs` stand for."""
         return self._view().ids
 
+    def text(self, id_: str) -> str | None:
+        """What the subscription says."""
+        segment, ordinal = self._view().find(id_)
+        return segment.records.text(ordinal)
+
+    def subscriber(self, id_: str) -> str | None:
+        """Whose subscription it is, where that is known."""
+        segment, ordinal = self._view().find(id_)
+        return segment.records.subscriber(ordinal)
+
 
 class Matcher(Reader):
     """An immutable set of subscriptions, ready to match."""
@@ -134,16 +144,6 @@ class Matcher(Reader):
     def nbytes(self) -> int:
         """The bytes of predicates and index, without ids and texts."""
         return self.segment.nbytes
-
-    def text(self, id_: str) -> str | None:
-        """What the subscription says."""
-        segment, ordinal = self._fixed.find(id_)
-        return segment.records.text(ordinal)
-
-    def subscriber(self, id_: str) -> str | None:
-        """Whose subscription it is, where that is known."""
-        segment, ordinal = self._fixed.find(id_)
-        return segment.records.subscriber(ordinal)
 
     def save(self, folder: str | Path) -> None:
         """Write a snapshot: a folder of plain arrays that `Matcher.open` maps into memory."""

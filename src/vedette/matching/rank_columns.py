@@ -6,7 +6,6 @@ import itertools
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from vedette.kernels.bundles import MISSING
 from vedette.kernels.ranks import RankSteps, ranks_of
+from vedette.matching.once import once
 from vedette.schema.columns import (
     Column,
     ColumnData,
@@ -40,7 +40,7 @@ class KeyRanks:
         """The rank of the greatest values."""
         return len(self.steps.breakpoints)
 
-    @cached_property
+    @once
     def _breakpoints(self) -> memoryview:
         return np.ascontiguousarray(self.steps.breakpoints).data
 
@@ -66,14 +66,14 @@ class TextRanks:
         """The rank of the greatest values."""
         return len(self.values) if self.codes is None else len(self.codes)
 
-    @cached_property
+    @once
     def _ranks(self) -> Mapping[bytes, int]:
         found: dict[bytes, int] = {}
         for begin in range(0, len(self.values), _SLICE):
             found.update(zip(self.values[begin : begin + _SLICE].to_pylist(), itertools.count(begin + 1), strict=False))
         return found
 
-    @cached_property
+    @once
     def _breakpoints(self) -> list[bytes]:
         keys: list[bytes] = []
         codes = self.codes if self.codes is not None else np.zeros(0, np.int32)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from vedette.errors import UnknownSubscription
+from vedette.matching.once import once
 
+_SLICE = 8192  # ids that are read before other threads may have a turn
 _FIELDS = pa.schema(
     [
         pa.field("id", pa.large_string(), nullable=False),
@@ -71,13 +73,21 @@ class Records:
         return found
 
     def ordinal(self, id_: str) -> int:
-        """The ordinal of an id."""
-        found: int = pc.index(self.ids, pa.scalar(id_, pa.large_string())).as_py()
-        if found < 0:
+        """The ordinal of an id; of one that is there more than once, the last."""
+        found = np.flatnonzero(pc.equal(self.ids, id_).to_numpy(zero_copy_only=False))
+        if not len(found):
             raise UnknownSubscription(f"there is no subscription {id_!r}")
+        return int(found[-1])
+
+    @once
+    def ordinals(self) -> dict[str, int]:
+        """Id -> ordinal; of an id that is there more than once, the last."""
+        found: dict[str, int] = {}
+        for begin in range(0, len(self), _SLICE):
+            found.update(zip(self.ids[begin : begin + _SLICE].to_pylist(), itertools.count(begin), strict=False))
         return found
 
-    @cached_property
+    @once
     def _read(self) -> list[str | None]:
         return [None] * len(self)
 

@@ -83,7 +83,10 @@ class Segment:
         """Code the clauses and index them; `sample` are some events' columns, if any are known."""
         codebook, table = encode_clauses(drawn.clauses)
         kind = index_class(index)
-        events = made_up_events(codebook, table) if sample is None else _sampled(codebook, sample)
+        if sample is None:
+            events = made_up_events(codebook, table, 0 if index == "scan" else SAMPLE)
+        else:
+            events = _sampled(codebook, sample)
         built = kind.build(table, len(codebook.ranks), events)
         one_each = len(drawn.owner) == len(drawn.records) and bool(np.all(np.diff(drawn.owner) == 1))
         return cls(
@@ -114,6 +117,11 @@ class Segment:
         owner = self.owner if len(self.owner) else np.arange(len(self), dtype=np.int32)
         repeats = self.repeats if len(self.repeats) else np.zeros(len(self), np.bool_)
         return Drawn(decode_clauses(self.codebook, self.table), owner, repeats, self.records)
+
+    def warm_up(self) -> None:
+        """Work out now what the first events, and the first removal, would otherwise have to wait for."""
+        self.codebook.warm_up()
+        len(self.records.ordinals)
 
     def prepare(self, data: Mapping[Column, ColumnData], size: int) -> Prepared:
         """A batch, with all that is done once per distinct value."""

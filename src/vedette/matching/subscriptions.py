@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -14,10 +13,10 @@ from vedette.language.check import check
 from vedette.language.normalform import NormalForm
 from vedette.language.normalise import normalise
 from vedette.language.parser import parse
-from vedette.matching.clause_builder import ClauseBuilder
+from vedette.matching.draft import Draft
 from vedette.matching.indexes import DEFAULT
+from vedette.matching.made_up import SAMPLE
 from vedette.matching.matcher import Matcher
-from vedette.matching.records import Records
 from vedette.matching.segment import Drawn, Segment
 from vedette.matching.view import Events
 from vedette.schema.encode import encode
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from vedette.matching.live import LiveMatcher
 
 Progress: TypeAlias = Callable[[str], None]
-_SAMPLE = 4096
+_TIDY = 10_000  # removed subscriptions that are kept before they are swept out
 
 
 def normal_form(when: str, schema: Schema) -> NormalForm:
@@ -42,25 +41,18 @@ class Subscriptions:
     """Subscriptions by id, in the order of addition."""
 
     def __init__(self, schema: Schema | Mapping[str, Any] | None = None) -> None:
-        self.schema = _schema(schema)
-        self._clear()
-
-    def _clear(self) -> None:
+        self.schema = schema_of(schema)
+        self._older: Drawn | None = None  # what was drawn when the draft was last begun anew
+        self._draft = Draft()
         self._ordinals: dict[str, int] = {}
-        self._ids: list[str] = []
-        self._texts: list[str] = []
-        self._subscribers: list[str | None] = []
         self._alive = bytearray()
-        self._repeats = bytearray()
-        self._owner = array("i")
-        self._builder = ClauseBuilder()
 
     # ------------------------------------------------------------ changes
 
     def add(self, id_: str, when: str, *, subscriber: str | None = None) -> None:
         """Add a subscription; InputError if the id is taken, FilterError if the text makes no sense."""
         if id_ in self._ordinals:
-            raise InputError(f"there is a subscription {id_!r} already\nHint: replace() changes what it says")
+            raise InputError(taken(id_))
         self._append(id_, when, normal_form(when, self.schema), subscriber)
 
     def remove(self, id_: str) -> None:
@@ -69,6 +61,8 @@ class Subscriptions:
         if ordinal is None:
             raise UnknownSubscription(f"there is no subscription {id_!r}")
         self._alive[ordinal] = 0
+        if len(self._alive) > _TIDY + 2 * len(self._ordinals):
+            self._sweep()
 
     def replace(self, id_: str, when: str, *, subscriber: str | None = None) -> None:
         """Let an id say something else from now on; it comes last in the order of addition."""
@@ -78,29 +72,29 @@ class Subscriptions:
 
     def add_many(self, records: Iterable[Mapping[str, Any]]) -> int:
         """Add records with `id`, `when` and perhaps `subscriber`; returns how many. All of them, or none."""
-        before = len(self._ids)
+        added: list[str] = []
         try:
             for number, record in enumerate(records):
-                _check_record(record, number)
-                self.add(record["id"], record["when"], subscriber=record.get("subscriber"))
+                id_, when, subscriber = read_record(record, number)
+                self.add(id_, when, subscriber=subscriber)
+                added.append(id_)
         except BaseException:
-            for id_ in self._ids[before:]:
-                if id_ in self._ordinals:
-                    self.remove(id_)
+            for id_ in added:
+                self.remove(id_)
             raise
-        return len(self._ids) - before
+        return len(added)
 
     def _append(self, id_: str, when: str, form: NormalForm, subscriber: str | None) -> None:
-        ordinal = len(self._ids)
-        first = self._builder.size
-        repeats = self._builder.add(form)
-        self._owner.extend([ordinal] * (self._builder.size - first))
-        self._ordinals[id_] = ordinal
-        self._ids.append(id_)
-        self._texts.append(when)
-        self._subscribers.append(subscriber)
+        self._draft.append(id_, when, form, subscriber)
+        self._ordinals[id_] = len(self._alive)
         self._alive.append(1)
-        self._repeats.append(repeats)
+
+    def _sweep(self) -> None:
+        """Begin a new draft after what is left of the old one."""
+        self._older = self.drawn()
+        self._draft = Draft()
+        self._alive = bytearray(b"\1" * len(self._ordinals))
+        self._ordinals = {id_: number for number, id_ in enumerate(self._ordinals)}
 
     # ------------------------------------------------------------ reading
 
@@ -115,17 +109,27 @@ class Subscriptions:
 
     def text(self, id_: str) -> str:
         """What a subscription says."""
-        return self._texts[self._ordinal(id_)]
+        ordinal, first = self._ordinal(id_), self._first()
+        if self._older is not None and ordinal < first:
+            return self._older.records.text(ordinal) or ""
+        return self._draft.texts[ordinal - first]
 
     def subscriber(self, id_: str) -> str | None:
         """Whose subscription it is, where that is known."""
-        return self._subscribers[self._ordinal(id_)]
+        ordinal, first = self._ordinal(id_), self._first()
+        if self._older is not None and ordinal < first:
+            return self._older.records.subscriber(ordinal)
+        return self._draft.subscribers[ordinal - first]
 
     def _ordinal(self, id_: str) -> int:
         try:
             return self._ordinals[id_]
         except KeyError:
             raise UnknownSubscription(f"there is no subscription {id_!r}") from None
+
+    def _first(self) -> int:
+        """The ordinal of the draft's first subscription."""
+        return 0 if self._older is None else len(self._older.records)
 
     def __repr__(self) -> str:
         return f"<Subscriptions: {len(self):,}>"
@@ -134,50 +138,58 @@ class Subscriptions:
 
     def drawn(self) -> Drawn:
         """What is subscribed to, as arrays."""
-        alive = np.frombuffer(bytes(self._alive), np.bool_)
-        everything = Drawn(
-            self._builder.clauses(),
-            np.array(self._owner, np.int32),
-            np.frombuffer(bytes(self._repeats), np.bool_),
-            Records.of(self._ids, self._texts, self._subscribers),
-        )
-        return everything.keep(alive)
+        drawn = self._draft.drawn()
+        if self._older is not None:
+            drawn = Drawn.concatenate([self._older, drawn])
+        return drawn.keep(np.frombuffer(bytes(self._alive), np.bool_))
 
     def compile(
         self, index: str = DEFAULT, *, sample: Events | None = None, progress: Progress | None = None
     ) -> Matcher:
-        """Build a matcher; events handed in as `sample` steer how its index is laid out, never what it answers."""
-        said = progress or (lambda step: None)
-        said("drawing")
+        """Build a matcher; events handed in as `sample` steer how its index is laid out, never what it answers.
+
+        `progress` is told what is being done, step by step.
+        """
+        tell = progress or _nobody
+        tell("drawing up")
         drawn = self.drawn()
         columns = None
         if sample is not None and len(sample):
-            columns = encode(sample[:_SAMPLE], drawn.clauses.columns, self.schema).data
-        said("indexing")
+            columns = encode(sample[:SAMPLE], drawn.clauses.columns, self.schema).data
+        tell("indexing")
         return Matcher.of(Segment.build(drawn, index=index, sample=columns), self.schema)
 
     def live(self, index: str = DEFAULT, *, sample: Events | None = None) -> LiveMatcher:
         """A matcher that takes changes while it matches, starting from these subscriptions."""
         from vedette.matching.live import LiveMatcher
 
-        return LiveMatcher(self.compile(index, sample=sample))
+        return LiveMatcher(self.compile(index, sample=sample), sample=sample)
 
 
-def _schema(schema: Schema | Mapping[str, Any] | None) -> Schema:
+def _nobody(step: str) -> None:
+    """Nobody wants to know how far it is."""
+
+
+def schema_of(schema: Schema | Mapping[str, Any] | None) -> Schema:
+    """A schema as people hand it in; none at all is an open one."""
     if schema is None:
         return Schema({}, closed=False)
     return schema if isinstance(schema, Schema) else Schema.of(schema)
 
 
-def _check_record(record: Mapping[str, Any], number: int) -> None:
+def taken(id_: str) -> str:
+    """What is said of an id that is there already."""
+    return f"there is a subscription {id_!r} already\nHint: replace() changes what it says"
+
+
+def read_record(record: Mapping[str, Any], number: int) -> tuple[str, str, str | None]:
+    """Id, text and subscriber of a record; an error says which record is wrong."""
     for name in ("id", "when"):
         if not isinstance(record.get(name), str):
             raise InputError(f"record {number}: {name!r} must be a text, not {record.get(name)!r}")
-    for name, why in _LATER.items():
-        if record.get(name) is not None:
-            raise NotSupported(f"record {number}, subscription {record['id']!r}: {why}")
+    where = f"record {number}, subscription {record['id']!r}"
+    if record.get("predict") is not None:
+        raise NotSupported(f"{where}: forecasts need a pattern over several events")
     if record.get("dialect") not in (None, "vedette"):
-        raise NotSupported(f"record {number}, subscription {record['id']!r}: unknown dialect {record['dialect']!r}")
-
-
-_LATER = {"predict": "forecasts need a pattern over several events, which this matcher does not take"}
+        raise NotSupported(f"{where}: the dialect {record['dialect']!r} is not known")
+    return record["id"], record["when"], record.get("subscriber")

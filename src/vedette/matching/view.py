@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from vedette.errors import SchemaError, UnknownSubscription
 from vedette.kernels.rows import Rows, events_of, side_by_side
+from vedette.matching.once import once
 from vedette.matching.segment import EVERYONE, Segment
 from vedette.schema.columns import Column
 from vedette.schema.encode import Encoded, Reject, encode
@@ -35,7 +35,7 @@ class Part:
     segment: Segment
     alive: NDArray[np.uint64] = field(default_factory=lambda: EVERYONE)
 
-    @cached_property
+    @once
     def living(self) -> int:
         """How many subscriptions live."""
         return int(np.bitwise_count(self.alive).sum()) if len(self.alive) else len(self.segment)
@@ -74,27 +74,34 @@ class View:
     schema: Schema
     parts: tuple[Part, ...]
 
-    @cached_property
+    @once
     def first(self) -> tuple[int, ...]:
         """The first ordinal of every part."""
         sizes = np.cumsum([0, *(len(part.segment) for part in self.parts)])
         return tuple(int(n) for n in sizes)
 
-    @cached_property
+    @once
     def living(self) -> int:
         """How many subscriptions live."""
         return sum(part.living for part in self.parts)
 
-    @cached_property
+    @once
     def columns(self) -> tuple[Column, ...]:
         """What is read from events."""
         return tuple(dict.fromkeys(c for part in self.parts for c in part.segment.codebook.columns))
 
-    @cached_property
+    @once
     def ids(self) -> pa.LargeStringArray:
         """The ids of all ordinals."""
         arrays = [part.segment.records.ids for part in self.parts]
         return arrays[0] if len(arrays) == 1 else pa.concat_arrays([pa.array([], pa.large_string()), *arrays])
+
+    def followed_by(self, parts: tuple[Part, ...]) -> View:
+        """The next state, with what need not be worked out again."""
+        view = View(self.schema, parts)
+        if view.columns == self.columns and "_encode_one" in self.__dict__:
+            view.__dict__["_encode_one"] = self._encode_one
+        return view
 
     def find(self, id_: str) -> tuple[Segment, int]:
         """The segment and the ordinal in it of a living subscription."""
@@ -109,11 +116,11 @@ class View:
 
     # ------------------------------------------------------------ one event
 
-    @cached_property
+    @once
     def _encode_one(self) -> Callable[[Mapping[str, Any]], list[Any]]:
         return prepare_one(self.columns, self.schema)
 
-    @cached_property
+    @once
     def _places(self) -> tuple[list[int] | None, ...]:
         """Where each part's columns are among all; None: they are all."""
         number = {column: i for i, column in enumerate(self.columns)}

@@ -1,0 +1,48 @@
+"""Subscriptions as they are added, one after another, on their way to a segment."""
+
+from __future__ import annotations
+
+from array import array
+
+import numpy as np
+
+from vedette.language.normalform import NormalForm
+from vedette.matching.clause_builder import ClauseBuilder
+from vedette.matching.records import Records
+from vedette.matching.segment import Drawn
+
+
+class Draft:
+    """Takes normal forms and keeps arrays; what is added keeps its ordinal."""
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+        self.texts: list[str] = []
+        self.subscribers: list[str | None] = []
+        self._repeats = bytearray()
+        self._owner = array("i")
+        self._builder = ClauseBuilder()
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def append(self, id_: str, when: str, form: NormalForm, subscriber: str | None) -> int:
+        """Add one; returns its ordinal."""
+        ordinal = len(self.ids)
+        first = self._builder.size
+        repeats = self._builder.add(form)
+        self._owner.extend([ordinal] * (self._builder.size - first))
+        self.ids.append(id_)
+        self.texts.append(when)
+        self.subscribers.append(subscriber)
+        self._repeats.append(repeats)
+        return ordinal
+
+    def drawn(self) -> Drawn:
+        """All that was added so far."""
+        return Drawn(
+            self._builder.clauses(),
+            np.array(self._owner, np.int32),
+            np.frombuffer(bytes(self._repeats), np.bool_),
+            Records.of(self.ids, self.texts, self.subscribers),
+        )
