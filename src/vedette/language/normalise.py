@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -39,7 +40,7 @@ from vedette.schema.types import STRING
 Values: TypeAlias = ValueSet[Any]
 
 TESTS_PER_CONJUNCTION = 32  # on average, at the limit of conjunctions
-_FEW = 64  # conjunctions that are compared with each other, and texts that become tests of a probe
+_FEW = 128  # conjunctions that are compared with each other, and texts that become tests of a probe
 
 
 @dataclass(slots=True)
@@ -370,18 +371,23 @@ def _tidied_probes(probes: Sequence[tuple[Column, Probe]]) -> list[tuple[Column,
         if not probe.positive:
             refused[column] = refused.get(column, frozenset()) | probe.tests
     made: dict[tuple[Column, Probe], None] = {}
-    for column, probe in probes:
-        if probe.positive:
+    for entry in probes:
+        column, probe = entry
+        if not probe.positive:
+            continue
+        if column in refused:
             # A test that must fail cannot be the one that holds.
-            tests = probe.tests - refused.get(column, frozenset())
+            tests = probe.tests - refused[column]
             if not tests:
                 return None
-            made[column, Probe(tests)] = None
+            entry = (column, Probe(tests))
+        made[entry] = None
     for column, tests in refused.items():
         made[column, Probe(merged_tests(tests), positive=False)] = None
     return sorted(made, key=_by_probe)
 
 
+@functools.lru_cache(maxsize=4096)  # a conjunction that is distributed over ORs comes back many times
 def _by_probe(entry: tuple[Column, Probe]) -> tuple[Any, ...]:
     return *_by_column(entry), entry[1].positive, sorted(map(repr, entry[1].tests))
 
