@@ -54,6 +54,7 @@ _BASES: tuple[tuple[Any, Kind], ...] = (
 )
 _PLACES = (("lon", "lat"), ("longitude", "latitude"), ("x", "y"))
 _MOST_SHAPES = 10_000
+_DEEPEST = 64  # what is nested deeper has no path that a filter could name
 
 
 def infer(events: Iterable[Mapping[str, Any]]) -> Schema:
@@ -105,6 +106,8 @@ class Inference:
         return Schema(types, closed=False, mixed=frozenset(mixed))
 
     def _add_object(self, value: Mapping[str, Any], prefix: str, *, in_list: bool) -> None:
+        if prefix.count(".") > _DEEPEST:
+            return
         for name, part in value.items():
             if isinstance(name, str) and name:
                 self._add_value(part, prefix + name, in_list=in_list)
@@ -129,13 +132,13 @@ class Inference:
             else:
                 self._add_value(value, path, in_list=True)
 
-    def _add_nested(self, values: Iterable[Any], path: str) -> None:
+    def _add_nested(self, values: Iterable[Any], path: str, depth: int = 0) -> None:
         """Lists in lists have no type, but paths lead through them to the objects there."""
         for value in values:
             if isinstance(value, Mapping):
                 self._add_object(value, f"{path}.", in_list=True)
-            elif isinstance(value, list | tuple | np.ndarray):
-                self._add_nested(value, path)
+            elif isinstance(value, list | tuple | np.ndarray) and depth < _DEEPEST:
+                self._add_nested(value, path, depth + 1)
 
     def _through_list(self, path: str) -> bool:
         """Some event has a list on the way to this path."""

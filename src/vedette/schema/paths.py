@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
+_DEEPEST = 64
 Finder: TypeAlias = Callable[[Mapping[str, Any]], Any]
 
 
@@ -44,8 +45,8 @@ def lookup(event: Mapping[str, Any], path: str) -> Any:
     return finder(path)(event)
 
 
-def _through(items: Iterable[Any], inside: Finder, flat: bool) -> list[Any] | None:
-    """What the path finds in each item; None if the items are not objects."""
+def _through(items: Iterable[Any], inside: Finder, flat: bool, depth: int = 0) -> list[Any] | None:
+    """What the path finds in each item; None if the items are not objects, or in lists nested too deeply."""
     found: list[Any] = []
     for item in items:
         if item is None:
@@ -56,8 +57,8 @@ def _through(items: Iterable[Any], inside: Finder, flat: bool) -> list[Any] | No
                 found.extend(value)
             else:
                 found.append(value)
-        elif isinstance(item, list | tuple):
-            below = _through(item, inside, flat)
+        elif isinstance(item, list | tuple) and depth < _DEEPEST:
+            below = _through(item, inside, flat, depth + 1)
             if below is None:
                 return None
             found.extend(below)

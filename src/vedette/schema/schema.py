@@ -96,6 +96,8 @@ def _flattened(attributes: Mapping[str, Any], prefix: str) -> Iterator[tuple[str
                 f"{prefix + str(name)!r} is no attribute name\nHint: a name is a text, not empty; put it in quotes"
             )
         if isinstance(spelling, Mapping):
+            if prefix.count(".") > 64:
+                raise SchemaError(f"attribute {prefix[:60]!r}… is nested too deeply\nHint: make the schema flatter")
             yield from _flattened(spelling, f"{prefix}{name}.")
         else:
             yield prefix + name, spelling

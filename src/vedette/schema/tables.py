@@ -173,7 +173,7 @@ class TableEvents:
         """The values of a path, found in Python."""
         head = path.partition(".")[0]
         names = [name for name in dict.fromkeys((path, head)) if self._field(name) is not None]
-        columns = [_python(self._field(name)) for name in names]
+        columns = [python_values(self._field(name)) for name in names]
         find = finder(path, flat=kind is not Kind.POINT)
         return [find(dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)]
 
@@ -269,7 +269,7 @@ def _scattered(column: ColumnData, rows: NDArray[np.int64], size: int) -> Column
     return scattered
 
 
-def _python(array: Array) -> list[Any]:
+def python_values(array: Array) -> list[Any]:
     """The array as Python values: maps as dicts, times in microseconds, decimals as numbers.
 
     Text that is not UTF-8 comes with lone surrogates, which `read` refuses.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import decimal
 import json
+import reprlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -38,8 +39,11 @@ def json_text(value: Any) -> str:
         return value
     try:
         return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY).decode()
-    except TypeError:  # integers beyond 64 bits, texts without a UTF-8 form, other types
-        return json.dumps(value, default=str)
+    except TypeError:  # integers beyond 64 bits, texts without a UTF-8 form, other types, deep nesting
+        try:
+            return json.dumps(value, default=str)
+        except (RecursionError, ValueError, TypeError):
+            return reprlib.repr(value)
 
 
 def read_value(kind: Kind, raw: Any) -> Any:

@@ -1,0 +1,90 @@
+"""What reading events gives: chunks of them, and what could not be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vedette.schema.encode import Reject
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedEvent:
+    """A row that is no event, or breaks the schema: where it is, why, and its text."""
+
+    row: int  # counted from 0 over all rows of the source, good and bad
+    line: int | None  # counted from 1; None where there are no lines
+    reason: str
+    raw: str
+
+    def __str__(self) -> str:
+        place = f"row {self.row}" if self.line is None else f"line {self.line}"
+        return f"{place}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class EventChunk:
+    """Some events that follow one another, and the rows between them that are none."""
+
+    events: list[dict[str, Any]] | Any  # dicts, or a pyarrow.Table
+    ids: Any  # pyarrow.StringArray: the event's `id`, or else its row number
+    rows: NDArray[np.int64]  # counted from 0 over all rows of the source, good and bad
+    lines: NDArray[np.int64] | None  # counted from 1; None where there are no lines
+    rejects: list[RejectedEvent]
+    raw: Callable[[int], str] = field(repr=False)  # the text of the n-th event of this chunk
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def rejected(self, rejects: Iterable[Reject]) -> list[RejectedEvent]:
+        """What encoding rejected, with its place and text."""
+        return [
+            RejectedEvent(
+                int(self.rows[one.row]),
+                None if self.lines is None else int(self.lines[one.row]),
+                f"attribute {one.attribute!r}: {one.reason}",
+                self.raw(one.row),
+            )
+            for one in rejects
+        ]
+
+
+def table_ids(table: Any, rows: NDArray[np.int64]) -> Any:
+    """The ids of a table's events: the column `id` as text, and row numbers where it is missing."""
+    numbers = pa.array(rows).cast(pa.string())
+    if table.schema.get_field_index("id") < 0:
+        return numbers
+    column = table.column("id").combine_chunks()
+    stored = column.type
+    if pa.types.is_dictionary(stored):
+        column = column.dictionary_decode()
+        stored = column.type
+    if pa.types.is_nested(stored) or pa.types.is_null(stored):
+        return numbers
+    if pa.types.is_string(stored) or pa.types.is_large_string(stored) or stored == pa.string_view():
+        texts = _valid(column)
+    elif pa.types.is_binary(stored) or pa.types.is_large_binary(stored) or pa.types.is_fixed_size_binary(stored):
+        texts = pa.array([None if value is None else value.hex() for value in column.to_pylist()], pa.string())
+    else:
+        texts = column.cast(pa.string())
+    return pa.compute.coalesce(texts, numbers) if texts.null_count else texts
+
+
+def _valid(column: Any) -> Any:
+    texts = column.cast(pa.string()) if column.type != pa.string() else column
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        return pa.array(
+            [
+                None if value is None else value.decode("utf-8", "replace")
+                for value in texts.cast(pa.binary()).to_pylist()
+            ],
+            pa.string(),
+        )
+    return texts

@@ -1,0 +1,213 @@
+"""Matches and rejects into files: complete, or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import secrets
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from vedette.errors import FileError
+from vedette.files.chunks import RejectedEvent
+from vedette.files.sources import source_format
+from vedette.files.subscriptions import RejectedSubscription
+
+FORMATS = ("jsonl", "parquet")
+_SLICE = 1 << 20  # rows that are made into text at once
+_ROW_GROUP = 1 << 17
+_UNSAFE = r'[\x00-\x1f"\\]'
+_SCHEMA = pa.schema([("event", pa.string()), ("subscription", pa.string()), ("kind", pa.string())])
+
+
+class Target:
+    """A file that appears under its name only when it is complete (gzipped if named `.gz`); `-` is standard output."""
+
+    def __init__(self, target: str | os.PathLike[str]) -> None:
+        self._partial: Path | None = None
+        self._path: Path | None = None
+        self.stream: IO[bytes]
+        if str(target) == "-":
+            self.stream = sys.stdout.buffer
+            return
+        self._path = Path(target).resolve()
+        try:
+            if self._path.exists() and not self._path.is_file():  # a pipe or device cannot be replaced
+                self.stream = self._path.open("wb")
+                return
+            self._partial = self._path.with_name(f".{self._path.name}.{secrets.token_hex(4)}.partial")
+            self.stream = self._partial.open("xb")
+            if self._path.suffix == ".gz":
+                self.stream.close()
+                self.stream = gzip.GzipFile(self._partial, "wb", 6)  # type: ignore[assignment]
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise FileError(
+                f"cannot write {target}: {why}\nHint: check that the folder is there and writable"
+            ) from None
+
+    def finish(self) -> None:
+        """All is written: let the file be seen."""
+        self.stream.flush()
+        if self._path is not None:
+            self.stream.close()
+        if self._path is not None and self._partial is not None:
+            self._partial.replace(self._path)
+
+    def abandon(self) -> None:
+        """Leave nothing behind."""
+        if self._path is not None:
+            self.stream.close()
+        if self._partial is not None:
+            self._partial.unlink(missing_ok=True)
+
+
+class _Writer:
+    """Writes to a target, which is finished at the end of the `with` block, or abandoned if that fails."""
+
+    def __init__(self, target: str | os.PathLike[str]) -> None:
+        self._target = Target(target)
+        self.count = 0
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self._target.abandon()
+            return
+        try:
+            self._flush()
+            self._target.finish()
+        except BaseException:
+            self._target.abandon()
+            raise
+
+    def _flush(self) -> None:
+        """Write what is still held back."""
+
+
+class MatchWriter(_Writer, ABC):
+    """Writes `{"event": …, "subscription": …, "kind": "match"}`, many at a time."""
+
+    @abstractmethod
+    def write(self, events: Any, subscriptions: Any) -> None:
+        """Event ids and subscription ids, one of each a match: Arrow arrays of strings, best as dictionaries."""
+
+
+def match_writer(target: str | os.PathLike[str], *, format: str | None = None) -> MatchWriter:
+    """A writer of JSON lines or Parquet, by the name's ending or as given; standard output (`-`) gets JSON lines."""
+    found = format or ("jsonl" if str(target) == "-" else source_format(Path(target)) or "jsonl")
+    if found not in FORMATS:
+        raise FileError(f"cannot write {found}\nHint: the output is one of {', '.join(FORMATS)}")
+    return _ParquetMatches(target) if found == "parquet" else _JsonMatches(target)
+
+
+class _JsonMatches(MatchWriter):
+    def __init__(self, target: str | os.PathLike[str]) -> None:
+        super().__init__(target)
+        self._beginnings = _Wrapped('{"event": ', ', "subscription": ')
+        self._ends = _Wrapped("", ', "kind": "match"}\n')
+
+    def write(self, events: Any, subscriptions: Any) -> None:
+        events, subscriptions = _dictionary(events), _dictionary(subscriptions)
+        beginnings, ends = self._beginnings.of(events.dictionary), self._ends.of(subscriptions.dictionary)
+        for begin in range(0, len(events), _SLICE):
+            rows = pc.binary_join_element_wise(
+                beginnings.take(events.indices.slice(begin, _SLICE)),
+                ends.take(subscriptions.indices.slice(begin, _SLICE)),
+                pa.scalar("", pa.large_string()),
+            )
+            # The texts of an Arrow array lie in memory one after the other, without gaps.
+            if len(rows):
+                self._target.stream.write(memoryview(rows.buffers()[2]))
+        self.count += len(events)
+
+
+class _Wrapped:
+    """JSON strings of the distinct ids with a text around; kept for the next time, as subscriptions stay the same."""
+
+    def __init__(self, before: str, after: str) -> None:
+        self._before, self._after = before, after
+        self._last: tuple[Any, Any] | None = None
+
+    def of(self, ids: Any) -> Any:
+        """One text an id."""
+        if self._last is not None and _same_memory(self._last[0], ids):
+            return self._last[1]
+        if pc.any(pc.match_substring_regex(ids, _UNSAFE)).as_py():
+            quoted = pa.array([orjson.dumps(id_).decode()[1:-1] for id_ in ids.to_pylist()], pa.large_string())
+        else:
+            quoted = ids.cast(pa.large_string())
+        before, after = (pa.scalar(text, pa.large_string()) for text in (f'{self._before}"', f'"{self._after}'))
+        wrapped = pc.binary_join_element_wise(before, quoted, after, pa.scalar("", pa.large_string()))
+        self._last = ids, wrapped
+        return wrapped
+
+
+def _same_memory(one: Any, other: Any) -> bool:
+    if one.type != other.type or len(one) != len(other) or one.offset != other.offset:
+        return False
+    places = [[None if buffer is None else buffer.address for buffer in each.buffers()] for each in (one, other)]
+    return places[0] == places[1]
+
+
+class _ParquetMatches(MatchWriter):
+    def __init__(self, target: str | os.PathLike[str]) -> None:
+        super().__init__(target)
+        # Dictionaries are written as they are; without the Arrow schema they read back as plain strings.
+        self._writer = pq.ParquetWriter(self._target.stream, _SCHEMA, store_schema=False)
+        self._held: list[Any] = []
+        self._size = 0
+
+    def write(self, events: Any, subscriptions: Any) -> None:
+        size = len(events)
+        columns = [events.cast(pa.string()), subscriptions.cast(pa.string()), pa.repeat("match", size)]
+        self._held.append(pa.table(columns, schema=_SCHEMA))
+        self._size += size
+        self.count += size
+        if self._size >= _ROW_GROUP:
+            self._write_group()
+
+    def _write_group(self) -> None:
+        if self._held:
+            self._writer.write_table(pa.concat_tables(self._held))
+            self._held, self._size = [], 0
+
+    def _flush(self) -> None:
+        self._write_group()
+        self._writer.close()
+
+
+def _dictionary(ids: Any) -> Any:
+    """A dictionary array over strings, without nulls in the dictionary."""
+    if isinstance(ids, pa.ChunkedArray):
+        ids = ids.unify_dictionaries() if pa.types.is_dictionary(ids.type) else ids
+        ids = ids.combine_chunks()
+    return ids if pa.types.is_dictionary(ids.type) else ids.dictionary_encode()
+
+
+class RejectWriter(_Writer):
+    """Writes `{"line": …, "reason": …, "raw": …}` (`row` instead of `line` where there are no lines) as JSON lines."""
+
+    def write(self, rejects: Iterable[RejectedEvent | RejectedSubscription]) -> None:
+        """Rejects in the order in which they are to stand."""
+        for reject in rejects:
+            self._target.stream.write(orjson.dumps(_record(reject)) + b"\n")
+            self.count += 1
+
+
+def _record(reject: RejectedEvent | RejectedSubscription) -> dict[str, Any]:
+    place = {"row": reject.row} if isinstance(reject, RejectedEvent) and reject.line is None else {"line": reject.line}
+    return {**place, "reason": reject.reason, "raw": reject.raw}

@@ -1,0 +1,115 @@
+"""Events from Parquet: a file, or a folder of files as Spark writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from vedette.errors import FileError
+from vedette.files.chunks import EventChunk, table_ids
+from vedette.files.sources import Source
+from vedette.schema.arrays import plain
+from vedette.schema.tables import python_values
+from vedette.schema.values import json_text
+
+
+class ParquetEvents:
+    """A data set whose files are read one after the other, in the order of their names."""
+
+    def __init__(self, source: Source, columns: Collection[str] | None = None) -> None:
+        self.source = source
+        self.dataset = _opened(source)
+        self.schema = self.dataset.schema
+        self.total = self.dataset.count_rows() if source.path is not None else None
+        self.done = 0
+        known = self.schema.names
+        self._columns = None if columns is None else [name for name in known if name == "id" or name in columns]
+
+    @property
+    def progress(self) -> float | None:
+        """How much has been read, from 0 to 1."""
+        return self.done / self.total if self.total else None
+
+    def chunks(self, chunk: int) -> Iterator[EventChunk]:
+        """Chunks of at most `chunk` rows."""
+        held: list[Any] = []
+        size = 0
+        for batch in self._batches(chunk):
+            held.append(batch)
+            size += batch.num_rows
+            if size >= chunk:
+                table = pa.Table.from_batches(held)
+                for begin in range(0, size - size % chunk, chunk):
+                    yield self._chunk(table.slice(begin, chunk))
+                rest = table.slice(size - size % chunk)
+                held, size = rest.to_batches(), rest.num_rows
+        if size:
+            yield self._chunk(pa.Table.from_batches(held))
+
+    def _batches(self, chunk: int) -> Iterator[Any]:
+        try:
+            # Little is read ahead, so that memory stays bounded.
+            yield from self.dataset.to_batches(
+                columns=self._columns, batch_size=chunk, batch_readahead=2, fragment_readahead=1
+            )
+        except (pa.ArrowException, OSError) as error:
+            raise _unreadable(self.source, error) from None
+
+    def _chunk(self, table: Any) -> EventChunk:
+        rows = np.arange(self.done, self.done + table.num_rows, dtype=np.int64)
+        self.done += table.num_rows
+        return EventChunk(table, table_ids(table, rows), rows, None, [], lambda place: _row_text(table, place))
+
+
+def _opened(source: Source) -> Any:
+    try:
+        if source.path is None:
+            return ds.dataset(_in_memory(source))
+        if source.path.is_file():
+            return ds.dataset(str(source.path), format="parquet")
+        dataset = ds.dataset(str(source.path), format="parquet", partitioning="hive")
+        if not dataset.files:
+            raise FileError(f"{source.name} holds no Parquet file\nHint: check the path")
+        return _unified(source, dataset)
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(source, error) from None
+
+
+def _unified(source: Source, dataset: Any) -> Any:
+    """Files of a folder may have different columns: the data set has all of them."""
+    schema = dataset.schema
+    for fragment in dataset.get_fragments():
+        try:
+            schema = pa.unify_schemas([schema, fragment.physical_schema], promote_options="permissive")
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise FileError(
+                f"{source.name}: the columns of {fragment.path} contradict those of the others ({_first_line(error)})\n"
+                f"Hint: put files of one kind into one folder"
+            ) from None
+    return dataset.replace_schema(schema)
+
+
+def _in_memory(source: Source) -> Any:
+    import pyarrow.parquet as pq
+
+    return pq.read_table(pa.BufferReader(source.read()))
+
+
+def _unreadable(source: Source, error: Exception) -> FileError:
+    return FileError(
+        f"{source.name} cannot be read as Parquet ({_first_line(error)})\n"
+        f"Hint: check that it is a complete Parquet file, or say which format it has"
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
+
+
+def _row_text(table: Any, place: int) -> str:
+    row = table.slice(place, 1)
+    return json_text({name: python_values(plain(row.column(name)))[0] for name in row.column_names})

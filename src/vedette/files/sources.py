@@ -1,0 +1,145 @@
+"""Where bytes come from: a path or standard input, plain or gzipped, and in which format."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from vedette.errors import FileError
+
+_BLOCK = 1 << 22
+_FORMATS = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".yaml": "yaml",
+    ".yml": "yaml",
+}
+
+
+@dataclass
+class Source:
+    """A path, or standard input (`path` None), to be read as a format."""
+
+    path: Path | None
+    format: str
+    size: int | None = None  # in bytes, as stored
+    _raw: Any = field(default=None, repr=False)
+
+    @property
+    def name(self) -> str:
+        """How messages call it."""
+        return "standard input" if self.path is None else str(self.path)
+
+    @property
+    def progress(self) -> float | None:
+        """How much of it has been read, from 0 to 1; None if that cannot be told."""
+        if self._raw is None or not self.size:
+            return None
+        try:
+            return min(1.0, float(self._raw.tell()) / self.size)
+        except (OSError, ValueError):  # closed: read to its end
+            return 1.0
+
+    @contextmanager
+    def open(self) -> Iterator[IO[bytes]]:
+        """The bytes, gunzipped where they need to be."""
+        if self.path is None:
+            yield _gunzipped(sys.stdin.buffer)
+            return
+        try:
+            raw = self.path.open("rb")
+        except OSError as error:
+            raise FileError(
+                f"cannot open {self.name}: {_why(error)}\nHint: check the path and its permissions"
+            ) from None
+        with raw:
+            self._raw = raw
+            yield _gunzipped(raw)
+
+    def blocks(self, size: int = _BLOCK) -> Iterator[bytes]:
+        """The bytes from start to end; a byte order mark is left out."""
+        with self.open() as stream:
+            first = True
+            # A pipe hands over what it has, so that a slow writer is read as it writes.
+            read = getattr(stream, "read1", stream.read) if self.path is None else stream.read
+            while block := self._read(read, size):
+                if first:
+                    first = False
+                    if block[:2] in (b"\xff\xfe", b"\xfe\xff"):
+                        raise FileError(
+                            f"{self.name} is UTF-16 text, not UTF-8\nHint: convert it: iconv -f UTF-16 -t UTF-8"
+                        )
+                    block = block.removeprefix(b"\xef\xbb\xbf")
+                yield block
+
+    def read(self) -> bytes:
+        """All of it at once."""
+        return b"".join(self.blocks())
+
+    def _read(self, read: Any, size: int) -> bytes:
+        try:
+            block: bytes = read(size)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise FileError(f"{self.name} is a damaged gzip file ({error})\nHint: fetch or compress it again") from None
+        except OSError as error:
+            raise FileError(f"cannot read {self.name}: {_why(error)}") from None
+        return block
+
+
+def source_of(source: str | os.PathLike[str], format: str | None, formats: tuple[str, ...]) -> Source:
+    """The source behind a path or `-`, with its format: as given, or by the name's ending (`.gz` left aside).
+
+    FileError if there is nothing there, or not one of `formats`; a folder is one of Parquet files.
+    """
+    if format is not None and format not in formats:
+        raise FileError(f"unknown format {format!r}\nHint: it is one of {', '.join(formats)}")
+    if str(source) == "-":
+        return Source(None, format or formats[0])
+    path = Path(source)
+    if not path.exists():
+        raise FileError(f"{path}: no such file\nHint: check the path; `-` is standard input")
+    if path.is_dir():
+        if "parquet" not in formats or format not in (None, "parquet"):
+            raise FileError(f"{path} is a folder, not a file\nHint: name one file in it")
+        return Source(path, "parquet")
+    found = format or source_format(path)
+    if found == "jsonl" and "json" in formats:
+        found = "json"
+    if found not in formats:
+        raise FileError(
+            f"{path}: the name does not say which format it has\n"
+            f"Hint: it ends in .{', .'.join(formats)} (or .gz after it), or give the format"
+        )
+    return Source(path, found, path.stat().st_size if path.is_file() else None)
+
+
+def source_format(path: Path) -> str | None:
+    """The format by the ending of the name, `.gz` left aside; None if it says nothing."""
+    endings = [ending.lower() for ending in path.suffixes]
+    if endings and endings[-1] == ".gz":
+        endings.pop()
+    return _FORMATS.get(endings[-1]) if endings else None
+
+
+def _gunzipped(stream: Any) -> IO[bytes]:
+    peek = getattr(stream, "peek", None)
+    if peek is not None and peek(2)[:2] == b"\x1f\x8b":
+        return io.BufferedReader(gzip.GzipFile(fileobj=stream))
+    found: IO[bytes] = stream
+    return found
+
+
+def _why(error: OSError) -> str:
+    return error.strerror or str(error)

@@ -1,0 +1,254 @@
+"""Subscriptions from files: JSON lines, YAML, Parquet."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import reprlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import orjson
+
+from vedette.files.jsonl_events import json_error
+from vedette.files.lines import split
+from vedette.files.parquet_events import ParquetEvents
+from vedette.files.sources import Source, source_of
+from vedette.files.yaml_text import yaml_records
+from vedette.schema.keys import read
+from vedette.schema.types import Kind
+
+FORMATS = ("jsonl", "yaml", "parquet")
+_KNOWN = frozenset({"id", "subscriber", "when", "dialect", "expires", "predict"})
+_NO_EXTRA: Mapping[str, Any] = {}
+_Placed: TypeAlias = tuple[int, Any, bytes | None]  # line, what stands there, its text if it is known
+
+
+class SubscriptionRecord(NamedTuple):
+    """One subscription as it stands in a file; what the file says beyond the known keys is in `extra`."""
+
+    id: str
+    subscriber: str | None
+    when: str  # a filter or pattern; a JSON object of a dialect is its text
+    dialect: str | None
+    expires: dt.datetime | None
+    predict: Mapping[str, Any] | None
+    extra: Mapping[str, Any]
+    line: int  # counted from 1; in Parquet the number of the row, from 1
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedSubscription:
+    """A record that is no subscription: where it is, why, how to mend it, and its text."""
+
+    line: int
+    reason: str
+    raw: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.reason}"
+
+
+def read_subscriptions(
+    source: str | os.PathLike[str], *, format: str | None = None, now: dt.datetime | None = None
+) -> SubscriptionFile:
+    """The subscriptions of a file or of standard input (`-`: JSON lines unless `format` says else).
+
+    Those that expired before `now` are left out. Bad records do not stop the others.
+    """
+    return SubscriptionFile(source_of(source, format, FORMATS), now or dt.datetime.now(dt.UTC))
+
+
+class SubscriptionFile(Iterator[SubscriptionRecord]):
+    """The good records, once, from start to end; what was left out is counted on the way."""
+
+    def __init__(self, source: Source, now: dt.datetime) -> None:
+        self.source = source
+        self.rejects: list[RejectedSubscription] = []
+        self.expired = 0
+        self._now = now if now.tzinfo is not None else now.replace(tzinfo=dt.UTC)
+        self._lines: dict[str, int] = {}  # where an id was seen first
+        self._parquet: ParquetEvents | None = None
+        if source.format == "parquet":
+            self._parquet = ParquetEvents(source)
+        self._records = self._read()
+
+    @property
+    def progress(self) -> float | None:
+        """How much has been read, from 0 to 1; None if that cannot be told."""
+        return self._parquet.progress if self._parquet is not None else self.source.progress
+
+    def __next__(self) -> SubscriptionRecord:
+        return next(self._records)
+
+    def _read(self) -> Iterator[SubscriptionRecord]:
+        lines, now = self._lines, self._now
+        for line, record, raw in self._placed():
+            # Nearly all records are of this kind, and there may be millions of them.
+            if type(record) is dict:
+                id_, when, subscriber = record.get("id"), record.get("when"), record.get("subscriber")
+                if (
+                    type(id_) is str
+                    and type(when) is str
+                    and (type(subscriber) is str or ("subscriber" not in record))
+                    and len(record) == 2 + (subscriber is not None)
+                    and id_ not in lines
+                    and id_.strip()
+                    and when.strip()
+                ):
+                    lines[id_] = line
+                    yield SubscriptionRecord(id_, subscriber, when, None, None, None, _NO_EXTRA, line)
+                    continue
+            try:
+                found = _checked(record, line)
+                if found.id in lines:
+                    raise _Bad(f"the id {found.id!r} is taken by line {lines[found.id]}", "give every one its own id")
+            except _Bad as bad:
+                text = _shown(record) if raw is None else raw.decode("utf-8", "replace").rstrip("\r")
+                self.rejects.append(RejectedSubscription(line, str(bad), text))
+                continue
+            lines[found.id] = line
+            if found.expires is not None and found.expires <= now:
+                self.expired += 1
+                continue
+            yield found
+
+    def _placed(self) -> Iterator[_Placed]:
+        if self._parquet is not None:
+            return _from_parquet(self._parquet)
+        if self.source.format == "yaml":
+            return ((line, record, None) for line, record in yaml_records(self.source))
+        return self._from_json()
+
+    def _from_json(self) -> Iterator[_Placed]:
+        loads = orjson.loads
+        for some in split(self.source.blocks()):
+            for line, raw in enumerate(some.lines, some.first):
+                try:
+                    record = loads(raw)
+                except orjson.JSONDecodeError as error:
+                    if raw.strip():
+                        reason = f"{json_error(error)}\nHint: one JSON object a line"
+                        self.rejects.append(RejectedSubscription(line, reason, raw.decode("utf-8", "replace")))
+                    continue
+                yield line, record, raw
+
+
+def _from_parquet(events: ParquetEvents) -> Iterator[_Placed]:
+    line = 0
+    for chunk in events.chunks(65_536):
+        table: Any = chunk.events
+        for row in table.to_pylist():
+            line += 1
+            record = {name: value for name, value in row.items() if value is not None}
+            predict = record.get("predict")
+            if isinstance(predict, str):  # a table has one type a column, so an object may come as text
+                record["predict"] = _object_of(predict)
+            elif isinstance(predict, dict):
+                record["predict"] = {name: value for name, value in predict.items() if value is not None}
+            yield line, record, None
+
+
+def _object_of(text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+
+
+class _Bad(Exception):
+    """What is wrong with a record, and how to mend it."""
+
+    def __init__(self, reason: str, hint: str) -> None:
+        super().__init__(f"{reason}\nHint: {hint}")
+
+
+_EXAMPLE = """{"id": "s1", "when": "price < 120"}"""
+
+
+def _checked(record: Any, line: int) -> SubscriptionRecord:
+    if not isinstance(record, dict):
+        raise _Bad("a subscription is an object", f"write e.g. {_EXAMPLE}")
+    expires = record.get("expires")
+    if expires is not None:
+        try:
+            expires = read(Kind.TIMESTAMP, expires)
+        except ValueError as error:
+            raise _Bad(f"`expires`: {error}", "write the time in ISO 8601, or leave it out") from None
+    dialect = record.get("dialect")
+    if dialect is not None and (not isinstance(dialect, str) or not dialect):
+        raise _Bad(f"`dialect` is {_shown(dialect)}, not a name", "leave it out for Vedette's own language")
+    return SubscriptionRecord(
+        _id(record),
+        _subscriber(record),
+        _when(record, dialect),
+        dialect,
+        expires,
+        _predict(record),
+        {str(name): value for name, value in record.items() if name not in _KNOWN} or _NO_EXTRA,
+        line,
+    )
+
+
+def _id(record: dict[Any, Any]) -> str:
+    id_ = record.get("id")
+    if id_ is None:
+        raise _Bad("there is no `id`", f"give it one, as in {_EXAMPLE}")
+    if type(id_) is int:
+        return str(id_)
+    if not isinstance(id_, str):
+        raise _Bad(f"`id` is {_shown(id_)}, not a text", "put it in quotes")
+    if not id_.strip():
+        raise _Bad("`id` is empty", "give it a name of its own")
+    return id_
+
+
+def _subscriber(record: dict[Any, Any]) -> str | None:
+    subscriber = record.get("subscriber")
+    if subscriber is None or isinstance(subscriber, str):
+        return subscriber
+    if type(subscriber) is int:
+        return str(subscriber)
+    raise _Bad(f"`subscriber` is {_shown(subscriber)}, not a text", "put it in quotes")
+
+
+def _when(record: dict[Any, Any], dialect: str | None) -> str:
+    when = record.get("when")
+    if when is None:
+        near = next((name for name in ("filter", "where", "condition", "pattern", "query") if name in record), None)
+        raise _Bad("there is no `when`", f"rename `{near}` to `when`" if near else f"say when, as in {_EXAMPLE}")
+    if isinstance(when, dict):
+        if dialect is None:
+            raise _Bad("`when` is an object, not a text", 'an object needs a dialect, e.g. "dialect": "eventbridge"')
+        try:
+            return orjson.dumps(when, option=orjson.OPT_NON_STR_KEYS).decode()
+        except TypeError as error:
+            raise _Bad(f"`when` is no JSON object: {error}", "write plain JSON, not so deeply nested") from None
+    if not isinstance(when, str):
+        raise _Bad(f"`when` is {_shown(when)}, not a text", "put the filter in quotes")
+    if not when.strip():
+        raise _Bad("`when` is empty", "write `true` for every event")
+    return when
+
+
+def _predict(record: dict[Any, Any]) -> Mapping[str, Any] | None:
+    predict = record.get("predict")
+    if predict is None:
+        return None
+    hint = 'write e.g. {"within": 10, "threshold": 0.8}'
+    if not isinstance(predict, dict):
+        raise _Bad(f"`predict` is {_shown(predict)}, not an object", hint)
+    within, threshold = predict.get("within"), predict.get("threshold", 0.5)
+    if type(within) is not int or within < 1:
+        raise _Bad(f"`within` of `predict` is {_shown(within)}, not a number of events", hint)
+    if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
+        raise _Bad(f"`threshold` of `predict` is {_shown(threshold)}, not a probability", hint)
+    return predict
+
+
+def _shown(value: Any) -> str:
+    try:
+        return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+    except TypeError:  # nested too deeply
+        return reprlib.repr(value)
