@@ -9,7 +9,7 @@ from vedette.errors import FilterError, LimitError
 from vedette.language import limits
 from vedette.language.ast import Span
 from vedette.language.hints import describe, hint, unclosed
-from vedette.language.lexer import CONTEXTUAL, NAME, Tokens, is_plain_name, scan
+from vedette.language.lexer import CONTEXTUAL, END, NAME, Tokens, is_plain_name, scan
 from vedette.language.literals import TooLarge
 
 Value = TypeVar("Value")
@@ -38,6 +38,14 @@ class Cursor:
         if self.tags[self.at] != tag:
             raise self.wrong(expected or f"'{tag}'", (tag,) if tag.isalpha() else (), help=help)
         self.at += 1
+
+    def close(self, opening: int, expected: str) -> None:
+        """Step over the parenthesis that closes the one at a token."""
+        if self.tags[self.at] == END:
+            where = FilterError("", text=self.text, start=self.starts[opening])
+            help = f"close the '(' of line {where.line}, column {where.column}"
+            raise self.wrong(expected, help=help)
+        self.expect(")", expected)
 
     def plain_name(self, expected: str) -> str:
         """Step over a name without dots and backticks: a label, a unit."""

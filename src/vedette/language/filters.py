@@ -8,9 +8,9 @@ from typing import Final, cast
 from vedette.errors import FilterError
 from vedette.language import ast, limits, literals
 from vedette.language.ast import And, Attribute, Comparator, Comparison, Literal, Not, Or, Quantified, Span, Truth
-from vedette.language.hints import CONNECTIVES, TESTS
+from vedette.language.hints import CONNECTIVES, TESTS, shortened
 from vedette.language.lexer import END, NUMBER, STRING
-from vedette.language.operands import CONDITIONS, OperandParser, Term
+from vedette.language.operands import CONDITIONS, OperandParser, Term, dual
 
 _COMPARATORS: Final[Mapping[str, Comparator]] = {
     **{comparator.value: comparator for comparator in Comparator},
@@ -148,7 +148,7 @@ class FilterParser(OperandParser):
         test = _NEGATABLE.get(self.tags[self.at])
         if test is None:
             raise self.wrong("'in', 'like', 'between' or another test after 'not'", _NEGATABLE)
-        positive = test(self, left, start)
+        positive = test(self, dual(left), start)
         self.nodes += 1
         return Not(positive, positive.span)
 
@@ -193,6 +193,8 @@ class FilterParser(OperandParser):
         while self.tags[self.at] == ",":
             self.at += 1
             items.append(self.constant(self.operand()))
+            if self.nodes > limits.NODES:
+                self.check_nodes()
         self.expect(")", "',' or ')'")
         self.nodes += 1
         return ast.In(operand, tuple(items), self.span_from(start))
@@ -203,7 +205,7 @@ class FilterParser(OperandParser):
             return found
         help = "write a comparison for each: x = a or x = b"
         if isinstance(found, Attribute):
-            help = f"text goes into quotes: '{found.path}'"
+            help = f"text goes into quotes: '{shortened(found.path)}'"
         raise self.error("expected a constant", found.span.start, found.span.end, help)
 
     def range(self, operand: ast.Operand, start: int, low: ast.Operand, low_closed: bool) -> ast.Range:
@@ -227,6 +229,7 @@ class FilterParser(OperandParser):
         while several and self.tags[self.at] == ",":
             self.at += 1
             networks.append(self.one_network())
+            self.check_nodes()
         if several:
             self.expect(")", "',' or ')'")
         self.nodes += 1
@@ -251,24 +254,23 @@ class FilterParser(OperandParser):
         found: ast.Filter
         if tag in ("null", "unknown"):
             self.at = at + 1
-            found = ast.IsNull(operand, self.span_from(start))
-        elif tag in ("true", "false"):
-            truth = self.named_constant()
-            found = Comparison(operand, _SAME, truth, self.span_from(start))
-        elif tag == "distinct":
-            self.at = at + 1
-            self.expect("from")
-            other = self.operand()
-            found = Comparison(operand, _SAME, other, self.span_from(start))
-            negative = not negative
+            found = ast.IsNull(dual(operand) if negative else operand, self.span_from(start))
+        elif tag in ("true", "false", "distinct"):
+            negative ^= tag == "distinct"
+            other = self.distinct_from() if tag == "distinct" else self.named_constant()
+            found = Comparison(dual(operand) if negative else operand, _SAME, other, self.span_from(start))
         else:
-            known = ("null", "true", "false", "unknown", "distinct") + (() if negative else ("not",))
-            raise self.wrong("null, true, false or distinct from after 'is'", known, help=self._is_help())
+            known = ("null", "true", "false", "unknown", "distinct", *(() if negative else ("not",)))
+            help = "write x = 1; 'is' asks for null, true or false" if tag in (NUMBER, STRING) else None
+            raise self.wrong("null, true, false or distinct from after 'is'", known, help=help)
         self.nodes += 2
         return Not(found, found.span) if negative else found
 
-    def _is_help(self) -> str | None:
-        return "write x = 1; 'is' asks for null, true or false" if self.tags[self.at] in (NUMBER, STRING) else None
+    def distinct_from(self) -> ast.Operand:
+        """The operand of `is distinct from y`."""
+        self.at += 1
+        self.expect("from")
+        return self.operand()
 
     def text_test(self, operand: ast.Operand, start: int) -> ast.TextTest:
         """`x like '…'`, `contains`, `startswith`, `endswith`, `matches` and their case-insensitive forms."""
@@ -282,7 +284,7 @@ class FilterParser(OperandParser):
             if pattern.value is None:
                 raise self.wrong("a constant", at=at, help="write x is null")
         elif self.tags[at] != STRING:
-            found = self.texts[at]
+            found = shortened(self.texts[at])
             raise self.wrong(f"a string after '{word}'", help=f"text goes into quotes: '{found}'" if found else None)
         else:
             pattern = self.literal(self.texts[at], at)

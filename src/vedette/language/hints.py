@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable
 from typing import Final
 
-from vedette.language.lexer import BAD, CONTEXTUAL, END, JOIN, NAME, NUMBER, RESERVED, STRING, VARIABLE, Tokens
+from vedette.language.lexer import BAD, CONTEXTUAL, END, JOIN, NAME, NUMBER, STRING, VARIABLE, Tokens
 
 CONNECTIVES: Final = ("and", "or")
 TESTS: Final = (
@@ -63,7 +63,7 @@ def unclosed(tokens: Tokens, at: int) -> str | None:
 
 def describe(tokens: Tokens, at: int) -> str:
     """A token as a message names it."""
-    tag, text = tokens.tags[at], _shortened(tokens.texts[at])
+    tag, text = tokens.tags[at], shortened(tokens.texts[at])
     if tag == END:
         return "the end of the text"
     if tag == STRING:
@@ -115,7 +115,7 @@ def _word_hint(tokens: Tokens, at: int, before: str, candidates: tuple[str, ...]
         if meant is not None and (at == 1 or tokens.tags[at - 2] in ("and", "or", "not", "(")):
             return f"did you mean '{meant}' instead of '{previous}'?"
         if at >= 2 and tokens.tags[at - 2] in _COMPARISONS:
-            return f"text goes into quotes: '{previous} {tokens.texts[at]}'"
+            return f"text goes into quotes: '{shortened(previous)} {shortened(tokens.texts[at])}'"
     return None
 
 
@@ -138,7 +138,7 @@ def _comparison_hint(tokens: Tokens, at: int) -> str | None:
         return "write x != 1, or not x = 1"
     if before == "is":
         return "write the comparison alone: x = 1"
-    if before not in RESERVED:
+    if at >= 2 and tokens.tags[at - 2] in _COMPARISONS:
         return "compare twice: a < x and x < b, or x between a and b"
     return None
 
@@ -149,5 +149,7 @@ def similar(word: str, candidates: Iterable[str]) -> str | None:
     return next(iter(difflib.get_close_matches(word, near, n=1, cutoff=0.65)), None)
 
 
-def _shortened(text: str, most: int = 40) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+def shortened(text: str, most: int = 40) -> str:
+    """A text as a message shows it: on one line, and not too long."""
+    short = text if len(text) <= most else text[: most - 1] + "…"
+    return "".join(one if one.isprintable() else f"\\x{ord(one):02x}" for one in short)

@@ -16,6 +16,7 @@ import numpy as np
 
 from vedette.language import limits
 from vedette.language.ast import Constant, Region
+from vedette.language.hints import shortened
 from vedette.schema import keys
 
 
@@ -34,7 +35,7 @@ def read_number(text: str) -> int | float:
         return int(text)
     number = float(text)
     if math.isinf(number):
-        raise ValueError(f"{text} is too large for a float; infinity is written as float 'inf'")
+        raise ValueError(f"{shortened(text)} is too large for a float; infinity is written as float 'inf'")
     return number
 
 
@@ -45,11 +46,19 @@ def read_float(text: str) -> float:
     try:
         number = float(text)
     except ValueError:
-        raise ValueError(f"'{text}' is not a number, 'inf', '-inf' or 'nan'") from None
+        raise ValueError(f"'{shortened(text)}' is not a number, 'inf', '-inf' or 'nan'") from None
     return number if number == number else math.nan  # noqa: PLR0124 - one NaN, so that equal texts give equal nodes
 
 
 # ---------------------------------------------------------------- times, addresses, regions
+
+
+def read_timestamp(text: str) -> dt.datetime:
+    """ISO 8601, in UTC unless it names a zone."""
+    try:
+        return keys.read_timestamp(text)
+    except ValueError:
+        raise ValueError(f"'{shortened(text)}' is not a time such as '2024-05-01T12:30:00Z'") from None
 
 
 def read_network(text: str) -> str:
@@ -59,13 +68,13 @@ def read_network(text: str) -> str:
             return str(ipaddress.ip_network(text.strip(), strict=False))
     except ValueError:
         pass
-    raise ValueError(f"'{text}' is not a network such as '10.0.0.0/8' or '2001:db8::/32'")
+    raise ValueError(f"'{shortened(text)}' is not a network such as '10.0.0.0/8' or '2001:db8::/32'")
 
 
 def read_region(text: str) -> Region:
     """Well-known text of a proper POLYGON or MULTIPOLYGON."""
     if not text.lstrip()[:12].upper().startswith(("POLYGON", "MULTIPOLYGON")) or "\0" in text:
-        raise ValueError(f"'{text[:40]}' is not a region such as 'POLYGON((0 0, 1 0, 1 1, 0 0))'")
+        raise ValueError(f"'{shortened(text)}' is not a region such as 'POLYGON((0 0, 1 0, 1 1, 0 0))'")
     with np.errstate(all="ignore"):  # GEOS meets an overflowing coordinate and says so by a floating-point flag
         keys.read_region(text)
     return Region(text)
@@ -88,7 +97,7 @@ def check_place(longitude: float, latitude: float) -> None:
 
 
 TYPED: Final[Mapping[str, Callable[[str], Constant]]] = {
-    "timestamp": keys.read_timestamp,
+    "timestamp": read_timestamp,
     "date": keys.read_date,
     "ip": keys.read_ip,
     "region": read_region,

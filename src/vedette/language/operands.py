@@ -23,6 +23,13 @@ _NAMED_CONSTANTS: Final[Mapping[str, bool | None]] = {"true": True, "false": Fal
 _BEFORE_CONDITIONS: Final = frozenset({"", "and", "or", "not", "(", "["})
 
 
+def dual(operand: ast.Operand) -> ast.Operand:
+    """The operand of a test that is negated behind it: `any(x) not in s` is `not all(x) in s`."""
+    if isinstance(operand, ast.Quantified):
+        return ast.Quantified("all" if operand.quantifier == "any" else "any", operand.attribute, operand.span)
+    return operand
+
+
 class OperandParser(Cursor, abc.ABC):
     """Reads operands, as far as they can be told from conditions without looking behind them."""
 
@@ -155,17 +162,19 @@ class OperandParser(Cursor, abc.ABC):
             while self.tags[self.at] == ",":
                 self.at += 1
                 arguments.append(self.operand())
+                self.check_nodes()
             self.depth -= 1
-        self.expect(")", "',' or ')'")
+        self.close(at + 1, "',' or ')'")
         self.nodes += 1
         return ast.Call(self.texts[at], tuple(arguments), self.span_from(self.starts[at]))
 
     def group(self) -> Term:
         """`( … )`, an operand or a condition."""
+        at = self.at
         self.deeper()
-        self.at += 1
+        self.at = at + 1
         term = self.disjunction()
-        self.expect(")", "')', 'and' or 'or'" if type(term) in CONDITIONS else "')' or a comparison")
+        self.close(at, "')', 'and' or 'or'" if type(term) in CONDITIONS else "')' or a comparison")
         self.depth -= 1
         return term
 
@@ -181,7 +190,7 @@ class OperandParser(Cursor, abc.ABC):
         self.depth -= 1
         self.nodes += 2
         span = self.span_from(self.starts[at])
-        return ast.Not(ast.IsNull(operand, span), span)
+        return ast.Not(ast.IsNull(dual(operand), span), span)
 
     def quantified(self) -> Term:
         """`any(tags)`, `all(tags)`."""

@@ -171,10 +171,11 @@ class PatternParser(FilterParser):
         """A step, or a sub-pattern in parentheses."""
         if self.tags[self.at] != "(":
             return self.part(self.step(), 0, 1)
+        at = self.at
         self.deeper()
-        self.at += 1
+        self.at = at + 1
         part = self.either()
-        self.expect(")", "',', ';', 'and', 'or', '@' or ')'")
+        self.close(at, "',', ';', 'and', 'or', '@' or ')'")
         self.depth -= 1
         return part
 
@@ -215,8 +216,9 @@ class PatternParser(FilterParser):
             most = self.count()
         self.expect("}", "',' or '}'")
         if least < 1 or least > most:
-            message = f"{{{least},{most}}} repeats " + ("less than once" if least < 1 else "from more to less")
-            raise self.error(message, start, self.ends[self.at - 1], "write {n} or {n,m} with 1 <= n <= m")
+            end = self.ends[self.at - 1]
+            message = f"{self.text[start:end]} repeats " + ("less than once" if least < 1 else "from more to less")
+            raise self.error(message, start, end, "write {n} or {n,m} with 1 <= n <= m")
         return least, most
 
     def count(self) -> int:
@@ -239,6 +241,7 @@ class PatternParser(FilterParser):
             self.at += 1
             at = self.at
             path = self.attribute().path
+            self.check_nodes()
             if path in paths:
                 raise self.error(f"'{path}' is named twice", self.starts[at], self.ends[at])
             paths.append(path)
@@ -309,7 +312,7 @@ class PatternParser(FilterParser):
 
     def time_of(self) -> str:
         """`t(label)`."""
-        self.expect("t", "the time of a step: t(label)")
+        self.expect("t", "the time of a step: t(label)", help="write t(b) - t(a) < 5 min")
         self.expect("(", "'(' and a label")
         self.used.append((self.texts[self.at], self.at))
         label = self.plain_name("a label")

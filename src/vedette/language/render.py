@@ -6,7 +6,7 @@ import datetime as dt
 import ipaddress
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from vedette.language import ast
 from vedette.language.lexer import RESERVED, quote_name
@@ -18,6 +18,7 @@ _OPERATOR_WORDS: Final = RESERVED | {"exists", "any", "all", "point"}
 _PRECEDENCE: Final = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
 _UNITS: Final = ("d", "h", "min", "s", "ms", "us")
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_Test: TypeAlias = ast.Range | ast.In | ast.IsNull | ast.TextTest | ast.InNetwork | ast.Within | ast.Near
 
 
 def render(expression: ast.Expression | ast.Pattern | ast.Operand) -> str:
@@ -110,10 +111,10 @@ def _grouped(part: ast.Filter | ast.Pattern, kinds: Any) -> str:
 def _not(node: ast.Not) -> str:
     part = node.part
     if isinstance(part, ast.Comparison) and part.op is ast.Comparator.SAME:
-        return f"{render(part.left)} is distinct from {render(part.right)}"
-    test = _TESTS.get(type(part))
-    if test is not None:
-        operand, words = test(part)
+        if not isinstance(part.left, ast.Quantified):
+            return f"{render(part.left)} is distinct from {render(part.right)}"
+    elif isinstance(part, _Test) and not isinstance(part.operand, ast.Quantified):  # `any(x) not …` says another thing
+        operand, words = _TESTS[type(part)](part)
         return f"{operand} is not null" if words == "is null" else f"{operand} not {words}"
     return f"not {render(part)}" if isinstance(part, ast.Call | ast.Truth) else f"not ({render(part)})"
 
