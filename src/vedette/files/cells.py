@@ -66,11 +66,11 @@ def _float(text: str) -> float:
 
 
 def _read_list(text: str, stored: Any) -> list[Any]:
+    kind = next((kind for kind, element in _STORED.items() if element == stored.value_type), Kind.STRING)
     try:
         values = orjson.loads(text)
         if isinstance(values, list):
-            pa.array([values], stored)
-            return values
-    except (orjson.JSONDecodeError, pa.ArrowException):
+            return [None if value is None else read(kind, value) for value in values]
+    except ValueError:  # orjson's error is one, too
         pass
-    raise ValueError(f"{text[:60]!r} is not a JSON list of {stored.value_type}")
+    raise ValueError(f"{text[:60]!r} is not a JSON list of {kind.value}")

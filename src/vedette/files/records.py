@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -37,29 +37,31 @@ def split_records(blocks: Iterable[bytes], longest: int = LONGEST) -> Iterator[R
     """The records of a CSV text, about a block at a time."""
     line = 1
     text = b""
-    for block in blocks:
+    for block, is_last in _with_end(blocks):
         text += block
-        records = _whole(text, line)
-        if records is not None:
-            yield records
-            text, line = text[len(records.text) :], line + records.text.count(b"\n")
-        elif len(text) > longest:
-            text, line = yield from _without_first_line(text, line)
-    while text:
-        text = text if text.endswith(b"\n") else text + b"\n"
-        records = _whole(text, line)
-        if records is not None:
-            yield records
-            text, line = text[len(records.text) :], line + records.text.count(b"\n")
-        else:
-            text, line = yield from _without_first_line(text, line)
+        while text:
+            records = _whole(text, line)
+            if records is not None:
+                yield records
+                text, line = text[len(records.text) :], line + records.text.count(b"\n")
+            elif is_last or len(text) > longest:
+                head, _, text = text.partition(b"\n")
+                head += b"\n"
+                yield Records(head, np.array([0]), np.array([len(head) - 1]), np.array([line]), unclosed=True)
+                line += 1
+            else:
+                break
 
 
-def _without_first_line(text: bytes, line: int) -> Generator[Records, None, tuple[bytes, int]]:
-    head, newline, rest = text.partition(b"\n")
-    head += b"\n"
-    yield Records(head, np.array([0]), np.array([len(head) - 1]), np.array([line]), unclosed=True)
-    return rest if newline else b"", line + 1
+def _with_end(blocks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
+    """Each block and whether it is the last one, which then ends with a line end."""
+    held: bytes | None = None
+    for block in blocks:
+        if held is not None:
+            yield held, False
+        held = block
+    if held is not None:
+        yield held if held.endswith(b"\n") else held + b"\n", True
 
 
 def _quoted_spans(text: bytes) -> list[tuple[int, int]]:
@@ -81,7 +83,7 @@ def _whole(text: bytes, line: int) -> Records | None:
     spans = _quoted_spans(text)
     last = text.rfind(b"\n")
     for begin, close in reversed(spans):
-        if last > close:
+        if last >= close:
             break
         if last >= begin:
             last = text.rfind(b"\n", 0, begin)

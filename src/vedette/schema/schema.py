@@ -11,7 +11,7 @@ from vedette.errors import SchemaError
 from vedette.schema.types import STRING, Kind, Type, parse_type
 
 # Names that YAML reads back as themselves; all others are printed in quotes.
-_PLAIN = re.compile(r"(?!(?:null|true|false|yes|no|on|off|y|n)\b)[A-Za-z_][\w.-]*(\.\*)?\Z", re.IGNORECASE | re.ASCII)
+_PLAIN = re.compile(r"(?!(?:null|true|false|yes|no|on|off)\Z)[A-Za-z_][\w.-]*(\.\*)?\Z", re.IGNORECASE | re.ASCII)
 
 
 @dataclass(frozen=True)
