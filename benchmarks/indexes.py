@@ -26,6 +26,7 @@ from vedette.matching.scan import pad
 
 SAMPLE = 4096  # events that steer the layout of an index; none of them is in a measured batch
 BLOCK = 1024  # events that a scan takes together: with fewer it would look slower than it is
+PATIENCE = 5  # times the budget that an index for batches may take, before a batch is cut
 CHECKED = 512  # events on which the answers of two indexes are compared
 
 
@@ -151,7 +152,7 @@ def measure(
     """Build an index, unless it is the last one built, and time batches of one size."""
     case = prepare(workload, subscriptions)
     index, build_s = built(index_name, workload, subscriptions)
-    coded = affordable(index, case.batch(batch), budget_s)
+    coded = affordable(index, case.batch(batch), budget_s if index_name == "scan" else PATIENCE * budget_s)
     events = coded.ranks.shape[1]
     pairs = index.match(coded)
     took = seconds(one_pass(index, case, coded, len(pairs.event)), repetitions, 2 * budget_s)

@@ -98,8 +98,9 @@ def test_every_join_finds_the_pairs(name: str, formulation: str) -> None:
     conjunction, event = np.nonzero(brute_force(coded.table, coded.encode(events)))
     with duckdb.connect() as connection:
         query = duckdb_join.FORMULATIONS[formulation](connection, constraints)
-        if not query:
-            pytest.skip(f"{formulation} is not for {name}")
+        if not query:  # not for so many attributes, or so many slots
+            assert (formulation, name) in {("wide", "W4"), ("chain", "W1-3")}
+            return
         duckdb_join.load_events(connection, events)
         found = connection.sql(query).fetchall()
     assert sorted(found) == sorted(zip(event.tolist(), conjunction.tolist(), strict=True))
