@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from typing import Any
 
 import pytest
@@ -13,8 +12,6 @@ from tests import strategies
 from vedette.language import ast
 from vedette.language.parser import parse
 from vedette.language.render import duration, render
-
-EXAMPLES = int(os.environ.get("VEDETTE_EXAMPLES", "150"))
 
 
 def check(expression: ast.Expression) -> None:
@@ -29,13 +26,13 @@ def check(expression: ast.Expression) -> None:
 
 
 @given(strategies.filters())
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_rendered_filter_reads_back(expression: ast.Filter) -> None:
     check(expression)
 
 
 @given(strategies.composites())
-@settings(max_examples=EXAMPLES // 3, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_rendered_pattern_reads_back(expression: ast.Composite) -> None:
     check(expression)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Mapping
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias, cast, get_args
 from typing import Literal as OneOf
 
 from vedette.errors import FilterError
@@ -16,7 +16,7 @@ from vedette.language.lexer import JOIN, NAME, NUMBER, STRING, VARIABLE
 # What parentheses may hold: only what follows tells whether `(x)` is an operand or a condition.
 Term: TypeAlias = ast.Filter | ast.Operand
 
-CONDITIONS: Final[frozenset[type]] = frozenset(ast.Filter.__args__)
+CONDITIONS: Final[frozenset[type]] = frozenset(get_args(ast.Filter))
 _PRECEDENCE: Final = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
 _OPERATORS: Final[Mapping[str, OneOf["+", "-", "*", "/", "%"]]] = {"+": "+", "-": "-", "*": "*", "/": "/", "%": "%"}
 _NAMED_CONSTANTS: Final[Mapping[str, bool | None]] = {"true": True, "false": False, "null": None}
