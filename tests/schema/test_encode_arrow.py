@@ -149,6 +149,16 @@ def test_paths_into_structs_maps_and_lists() -> None:
         }
 
 
+def test_many_keys_of_one_map() -> None:
+    names = [f"k{n}" for n in range(12)]
+    rows = [[(name, n * 100 + row) for n, name in enumerate(names) if (n + row) % 3] for row in range(20)]
+    maps = pa.array([*rows, None], pa.map_(pa.string(), pa.int64()))
+    columns = [Column(f"m.{name}", INT) for name in names]
+    encoded = encode(pa.table({"m": maps.slice(3)}), columns, Schema.of({"m": "map of int"}))
+    expected = [[dict(row).get(name) for row in rows[3:]] + [None] for name in names]
+    assert [unpack(encoded.data[one]) for one in columns] == expected
+
+
 def test_what_hides_under_a_null_map_or_list_is_not_seen() -> None:
     entries = pa.MapArray.from_arrays(
         pa.array([0, 1, 2, 3], pa.int32()), pa.array(["k", "k", "k"]), pa.array(["1", "2", "3"])

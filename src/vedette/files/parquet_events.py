@@ -90,7 +90,7 @@ def _unified(source: Source, dataset: Any) -> Any:
                 f"{source.name}: the columns of {fragment.path} contradict those of the others ({_first_line(error)})\n"
                 f"Hint: put files of one kind into one folder"
             ) from None
-    return dataset.replace_schema(schema)
+    return ds.dataset(str(source.path), schema=schema, format="parquet", partitioning="hive")
 
 
 def _in_memory(source: Source) -> Any:

@@ -21,6 +21,10 @@ from vedette.schema.texts import Refuse, Scalars
 from vedette.schema.types import Kind, Type
 from vedette.schema.values import values_column
 
+# From so many keys on it pays to bring all items of a map into order, unless that takes too much memory.
+_SEVERAL = 5
+_TOO_LARGE = 1 << 30
+
 Field: TypeAlias = Callable[[str], Array | None]  # the array of a name, if there is one
 
 
@@ -65,12 +69,21 @@ class _MapIndex:
         self._entries = entries[order]
         self._rows = np.repeat(np.arange(len(array)), lengths)[order]
         self._items = array.items
+        self._in_order: Array | None = None  # the items by key, once several keys have been asked for
+        self._asked = 0
 
     def find(self, name: str) -> _Entries:
         """What the maps hold under this key, in the order of rows (a key twice in a map: the last one counts)."""
         number = self._numbers.get(name)
-        where = slice(0, 0) if number is None else slice(self._bounds[number], self._bounds[number + 1])
-        return _Entries(self._rows[where], self._items.take(pa.array(self._entries[where])))
+        first, last = (0, 0) if number is None else self._bounds[number : number + 2].tolist()
+        self._asked += 1
+        if self._asked == _SEVERAL and self._items.nbytes < _TOO_LARGE:
+            self._in_order = self._items.take(pa.array(self._entries))
+        if self._in_order is not None:
+            values = self._in_order.slice(first, last - first)
+        else:
+            values = self._items.take(pa.array(self._entries[first:last]))
+        return _Entries(self._rows[first:last], values)
 
 
 class TableEvents:
