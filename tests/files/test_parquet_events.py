@@ -73,6 +73,13 @@ def test_only_the_columns_on_the_way_are_read(tmp_path: Path) -> None:
     assert chunk.events.column_names == ["id", "x", "o", "z.w"]
 
 
+def test_without_any_column_the_rows_still_count(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"o": [{"p": n} for n in range(10)], "x": range(10)}), tmp_path / "e.parquet")
+    chunks = list(read_events(tmp_path / "e.parquet", paths=[], chunk=4))
+    assert [chunk.ids.to_pylist() for chunk in chunks] == [["0", "1", "2", "3"], ["4", "5", "6", "7"], ["8", "9"]]
+    assert chunks[0].events.column_names == ["x"]
+
+
 def test_a_folder_as_spark_writes_it(tmp_path: Path) -> None:
     for day in (1, 2):
         folder = tmp_path / "out" / f"day={day}"

@@ -26,8 +26,7 @@ class ParquetEvents:
         self.schema = self.dataset.schema
         self.total = self.dataset.count_rows() if source.path is not None else None
         self.done = 0
-        known = self.schema.names
-        self._columns = None if columns is None else [name for name in known if name == "id" or name in columns]
+        self._columns = None if columns is None else _chosen(self.schema, columns)
 
     @property
     def progress(self) -> float | None:
@@ -63,6 +62,15 @@ class ParquetEvents:
         rows = np.arange(self.done, self.done + table.num_rows, dtype=np.int64)
         self.done += table.num_rows
         return EventChunk(table, table_ids(table, rows), rows, None, [], lambda place: _row_text(table, place))
+
+
+def _chosen(schema: Any, columns: Collection[str]) -> list[str]:
+    """The columns to read; never none at all, for a table without columns has no rows either."""
+    chosen = [name for name in schema.names if name == "id" or name in columns]
+    if not chosen:
+        plain_first = sorted(schema, key=lambda field: bool(pa.types.is_nested(field.type)))
+        chosen = [field.name for field in plain_first[:1]]
+    return chosen
 
 
 def _opened(source: Source) -> Any:
