@@ -21,15 +21,14 @@ WORDS: Final = CONTEXTUAL | {NAME}
 class Cursor:
     """The tokens of a text and the place of the next one."""
 
-    __slots__ = ("at", "depth", "ends", "nodes", "starts", "tags", "text", "texts", "tokens")
+    depth = 0
+    nodes = 0
 
-    def __init__(self, text: str, tokens: Tokens | None = None) -> None:
+    def __init__(self, text: str) -> None:
         self.text = text
-        self.tokens = scan(text) if tokens is None else tokens
+        self.tokens: Tokens = scan(text)
         self.tags, self.texts, self.starts, self.ends = self.tokens
         self.at = 0
-        self.depth = 0
-        self.nodes = 0
 
     # ------------------------------------------------------------ moving on
 

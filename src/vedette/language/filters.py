@@ -37,11 +37,7 @@ _TEXT_TESTS: Final[Mapping[str, tuple[ast.TextKind, bool]]] = {
 class FilterParser(OperandParser):
     """Reads conditions."""
 
-    __slots__ = ("regex_characters", "regex_classes", "regex_instructions")
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self.regex_characters = self.regex_classes = self.regex_instructions = 0
+    regex_characters = regex_classes = regex_instructions = 0  # of all regular expressions so far
 
     def whole(self) -> ast.Filter:
         """The text as one filter."""

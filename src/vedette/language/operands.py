@@ -33,12 +33,8 @@ def dual(operand: ast.Operand) -> ast.Operand:
 class OperandParser(Cursor, abc.ABC):
     """Reads operands, as far as they can be told from conditions without looking behind them."""
 
-    __slots__ = ("height", "in_step")
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self.height = 0  # of the arithmetic that was read last
-        self.in_step = False  # join variables are allowed
+    height = 0  # of the arithmetic that was read last
+    in_step = False  # join variables are allowed
 
     @abc.abstractmethod
     def disjunction(self) -> Term:

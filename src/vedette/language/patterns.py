@@ -30,13 +30,9 @@ class Part(NamedTuple):
 class PatternParser(FilterParser):
     """Reads whole patterns, and the filters in their steps."""
 
-    __slots__ = ("absent", "labels", "used")
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self.labels: dict[str, int] = {}  # label -> its token
-        self.absent: set[str] = set()
-        self.used: list[tuple[str, int]] = []  # labels in time conditions, and their tokens
+    labels: dict[str, int]  # label -> its token
+    absent: set[str]
+    used: list[tuple[str, int]]  # labels in time conditions, and their tokens
 
     def is_pattern(self) -> bool:
         """The first thing that is neither a parenthesis nor `not` is a step."""
@@ -47,6 +43,7 @@ class PatternParser(FilterParser):
 
     def composite(self) -> ast.Composite:
         """The text as one pattern, with its partition and its window."""
+        self.labels, self.absent, self.used = {}, set(), []
         part = self.either()
         by: tuple[str, ...] = ()
         within: int | None = None
