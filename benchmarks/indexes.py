@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import statistics
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -17,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
+from benchmarks import clock
+from benchmarks.clock import seconds
 from benchmarks.coding import CodedSubscriptions, encode_subscriptions
 from benchmarks.workloads import WORKLOADS, Workload
 from vedette.kernels.bundles import CodedBatch, Pairs
@@ -100,9 +100,9 @@ def built(name: str, workload: str, subscriptions: int) -> tuple[Index, float]:
     """The index and the seconds its building took; compiling is paid for by a small one before. The last is kept."""
     case, small = prepare(workload, subscriptions), prepare_small(workload)
     index_class(name).build(small.coded.table, small.coded.ranks, small.sample).match(small.sample)
-    begin = time.perf_counter()
+    begin = clock.now()
     index = index_class(name).build(case.coded.table, case.coded.ranks, case.sample)
-    return index, time.perf_counter() - begin
+    return index, clock.now() - begin
 
 
 @lru_cache(maxsize=8)
@@ -116,16 +116,6 @@ def prepare_small(workload: str) -> Case:
 def head(batch: CodedBatch, count: int) -> CodedBatch:
     """The first `count` events of a batch without token columns."""
     return batch._replace(ranks=np.ascontiguousarray(batch.ranks[:, :count]), sets=batch.sets[:, :count])
-
-
-def seconds(action: Callable[[], object], repetitions: int, budget_s: float = 4.0) -> float:
-    """The median time of an action; fewer repetitions, but at least one, where they would take too long."""
-    times: list[float] = []
-    while len(times) < repetitions and (not times or sum(times) < budget_s):
-        begin = time.perf_counter()
-        action()
-        times.append(time.perf_counter() - begin)
-    return statistics.median(times)
 
 
 def affordable(index: Index, batch: CodedBatch, budget_s: float) -> CodedBatch:
@@ -241,8 +231,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--batch", default="65536", help="comma-separated batch sizes (default: %(default)s)")
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--check", action="store_true", help=f"compare the pairs of {CHECKED} events with the scan's")
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu: where others are busy too")
     parser.add_argument("--no-scan", action="store_true", help="do not time the scan as well")
     given = parser.parse_args(arguments)
+    clock.use(given.clock)
     names = given.index.split(",")
     if "scan" not in names and not given.no_scan:
         names.append("scan")

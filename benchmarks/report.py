@@ -14,6 +14,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks import clock
 from benchmarks.engine import EngineRow
 from benchmarks.indexes import Row
 from benchmarks.peers.duckdb_join import Joined
@@ -81,6 +82,7 @@ class Report:
                 "python": platform.python_version(),
                 "versions": {name: version(name) for name in ("vedette", "numba", "numpy", "pyarrow", "duckdb")},
             },
+            "clock": clock.used(),
             "seconds": self.seconds,
             "indexes": [{**asdict(row), "events_per_s": row.events_per_s} for row in self.indexes],
             "growth": [asdict(row) for row in self.growth],

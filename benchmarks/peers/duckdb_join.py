@@ -15,7 +15,6 @@ Strings go in by number, as they do for the indexes. The pairs come out as an Ar
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from benchmarks import clock
 from benchmarks.constants import Constraints, Events, Op
 
 Formulation = Callable[["duckdb.DuckDBPyConnection", Constraints], str]
@@ -186,14 +186,14 @@ def run(connection: duckdb.DuckDBPyConnection, query: str, limit_s: float) -> tu
     """Seconds and pairs of a query; None if it was stopped at the limit."""
     timer = threading.Timer(limit_s, connection.interrupt)
     timer.start()
-    begin = time.perf_counter()
+    begin = clock.now()
     try:
         pairs = connection.sql(query).to_arrow_table().num_rows
     except duckdb.InterruptException:
         return None
     finally:
         timer.cancel()
-    return time.perf_counter() - begin, pairs
+    return clock.now() - begin, pairs
 
 
 def join(constraints: Constraints, events: Events, *, limit_s: float = 4.0, threads: int = 1) -> Joined | None:
