@@ -1,1 +1,77 @@
-"""Vedette."""
+"""Vedette matches streams of events against millions of standing subscriptions.
+
+    import vedette as vd
+
+    subscriptions = vd.Subscriptions({"issue": "string", "price": "float"})
+    subscriptions.add("s1", "issue = 'IBM' and price < 120", subscriber="alice")
+    matcher = subscriptions.compile()
+    matcher.match({"issue": "IBM", "price": 119})      # ['s1']
+    matcher.match_batch(arrow_table)                   # an Arrow table (event, subscription)
+
+Everything is imported when it is first used, so that `import vedette` costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from vedette.errors import (
+    FileError,
+    FilterError,
+    InputError,
+    LimitError,
+    NotSupported,
+    SchemaError,
+    SnapshotError,
+    UnknownSubscription,
+    VedetteError,
+)
+from vedette.version import __version__
+
+if TYPE_CHECKING:
+    from vedette.matching.live import LiveMatcher
+    from vedette.matching.matcher import Matcher, MatchPairs
+    from vedette.matching.subscriptions import Subscriptions
+    from vedette.schema.encode import Reject
+    from vedette.schema.schema import Schema
+
+_PLACES = {
+    "LiveMatcher": "vedette.matching.live",
+    "MatchPairs": "vedette.matching.matcher",
+    "Matcher": "vedette.matching.matcher",
+    "Reject": "vedette.schema.encode",
+    "Schema": "vedette.schema.schema",
+    "Subscriptions": "vedette.matching.subscriptions",
+}
+
+__all__ = [
+    "FileError",
+    "FilterError",
+    "InputError",
+    "LimitError",
+    "LiveMatcher",
+    "MatchPairs",
+    "Matcher",
+    "NotSupported",
+    "Reject",
+    "Schema",
+    "SchemaError",
+    "SnapshotError",
+    "Subscriptions",
+    "UnknownSubscription",
+    "VedetteError",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'vedette' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_PLACES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

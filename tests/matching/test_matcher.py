@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.language.random_filters import FILTERS, SCHEMA, random_events
+from vedette.errors import InputError, NotSupported, SchemaError, UnknownSubscription
+from vedette.language.ast import Filter
+from vedette.language.check import check
+from vedette.language.evaluate import evaluate
+from vedette.language.render import render
+from vedette.matching import view as view_module
+from vedette.matching.indexes import NAMES
+from vedette.matching.matcher import Matcher
+from vedette.matching.subscriptions import Subscriptions
+from vedette.schema.encode import Reject
+
+EVENTS = random_events(40)
+
+
+def _rows(table: pa.Table) -> list[tuple[Any, str]]:
+    return [(row["event"], row["subscription"]) for row in table.to_pylist()]
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("index", NAMES)
+@given(filters=st.lists(FILTERS, min_size=1, max_size=6))
+def test_matches_are_those_of_the_evaluation(index: str, filters: list[Filter]) -> None:
+    subs = Subscriptions(SCHEMA)
+    texts = []
+    for number, tree in enumerate(filters):
+        text = render(tree)
+        subs.add(str(number), text)
+        texts.append(check(tree, SCHEMA, text))
+    matcher = subs.compile(index)
+    wanted = [[str(n) for n, one in enumerate(texts) if evaluate(one, event) is True] for event in EVENTS]
+    assert _rows(matcher.match_batch(EVENTS)) == [(e, id_) for e, row in enumerate(wanted) for id_ in row]
+    for event, row in zip(EVENTS[:6], wanted, strict=False):
+        assert matcher.match(event) == row
+
+
+def _stock() -> Matcher:
+    subs = Subscriptions({"issue": "string", "price": "float", "volume": "int"})
+    subs.add("cheap", "price < 10", subscriber="alice")
+    subs.add("ibm", "issue = 'IBM'")
+    subs.add("either", "issue = 'IBM' or price < 10 or volume > 5")
+    return subs.compile()
+
+
+def test_tables_dicts_and_single_events_agree() -> None:
+    matcher = _stock()
+    events = [{"issue": "IBM", "price": 9.5}, {"issue": "T"}, {"price": 3, "volume": 10}]
+    wanted = [(0, "cheap"), (0, "ibm"), (0, "either"), (2, "cheap"), (2, "either")]
+    assert _rows(matcher.match_batch(events)) == wanted
+    table = pa.table({"issue": ["IBM", "T", None], "price": [9.5, None, 3.0], "volume": [None, None, 10]})
+    found = matcher.match_batch(table)
+    assert _rows(found) == wanted
+    assert found.schema.field("event").type == pa.int64()
+    assert pa.types.is_dictionary(found.schema.field("subscription").type)
+    assert _rows(matcher.match_batch(table.to_batches()[0])) == wanted
+    assert [matcher.match(event) for event in events] == [["cheap", "ibm", "either"], [], ["cheap", "either"]]
+    pairs = matcher.match_pairs(events, ordered=True)
+    assert list(zip(pairs.event.tolist(), matcher.ids.take(pairs.subscription).to_pylist(), strict=True)) == wanted
+    encoded = matcher.encode(events)
+    assert sorted(matcher.match_pairs(encoded).subscription.tolist()) == sorted(pairs.subscription.tolist())
+
+
+def test_events_are_named_by_an_attribute_if_asked() -> None:
+    matcher = _stock()
+    events = [{"id": "e1", "price": 100.0}, {"id": "e2", "price": 1.0}]
+    assert _rows(matcher.match_batch(events, id_column="id")) == [("e2", "cheap"), ("e2", "either")]
+    table = pa.table({"id": [7, 8], "price": [100.0, 1.0]})
+    assert _rows(matcher.match_batch(table, id_column="id")) == [(8, "cheap"), (8, "either")]
+    with pytest.raises(InputError, match="'key'"):
+        matcher.match_batch(table, id_column="key")
+
+
+def test_values_that_break_the_schema_are_never_silently_null() -> None:
+    subs = Subscriptions({"n": "int"})
+    subs.add("none", "n is null")
+    matcher = subs.compile()
+    events = [{"n": 1}, {"n": "many"}, {}, {"n": 2.5}]
+    with pytest.raises(SchemaError, match=r"event 1, attribute 'n'.*and 1 more"):
+        matcher.match_batch(events)
+    with pytest.raises(SchemaError, match="'n'"):
+        matcher.match(events[1])
+    rejects: list[Reject] = []
+    assert _rows(matcher.match_batch(events, rejects=rejects)) == [(2, "none")]
+    assert [(reject.row, reject.attribute) for reject in rejects] == [(1, "n"), (3, "n")]
+    assert matcher.match_pairs(events, rejects=[]).event.tolist() == [2]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_threads_and_pieces_change_nothing(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(view_module, "PIECE", 128)
+    monkeypatch.setattr(view_module, "_PIECE_LEAST", 64)
+    monkeypatch.setattr(view_module, "_MATCHES", 400)
+    subs = Subscriptions({"n": "int", "s": "string"})
+    for number in range(30):
+        subs.add(f"s{number}", f"n >= {number} or s = '{number}'")
+    random = np.random.default_rng(2)
+    numbers, texts = random.integers(0, 40, 1000), random.integers(0, 40, 1000)
+    table = pa.table({"n": numbers, "s": pa.array(texts.astype(str))})
+    wanted = [
+        (e, f"s{i}") for e, (n, s) in enumerate(zip(numbers, texts, strict=True)) for i in range(30) if n >= i or s == i
+    ]
+    assert _rows(subs.compile().match_batch(table, threads=threads)) == wanted
+
+
+def test_nothing_to_match_and_nothing_to_match_with() -> None:
+    empty = Subscriptions({"n": "int"}).compile()
+    assert empty.match({"n": 1}) == []
+    assert empty.match_batch([{"n": 1}]).num_rows == 0
+    assert len(empty) == 0
+    matcher = _stock()
+    found = matcher.match_batch([])
+    assert found.num_rows == 0
+    assert found.schema.names == ["event", "subscription"]
+    assert matcher.match_pairs([], threads=2).event.tolist() == []
+
+
+def test_what_is_always_true_and_never() -> None:
+    subs = Subscriptions({"n": "int"})
+    subs.add("always", "true")
+    subs.add("never", "n > 5 and n < 3")
+    subs.add("unknown", "n = null")
+    matcher = subs.compile()
+    assert matcher.match({}) == ["always"]
+    assert _rows(matcher.match_batch([{}, {"n": 4}])) == [(0, "always"), (1, "always")]
+
+
+def test_a_sample_steers_but_does_not_decide() -> None:
+    subs = Subscriptions({"n": "int", "s": "string"})
+    for number in range(300):
+        subs.add(f"s{number}", f"n = {number % 7} and s = '{number % 5}'")
+    events = [{"n": n % 7, "s": str(n % 5)} for n in range(70)]
+    table = pa.Table.from_pylist(events)
+    plain = _rows(subs.compile().match_batch(events))
+    assert _rows(subs.compile(sample=events[:10]).match_batch(events)) == plain
+    assert _rows(subs.compile(sample=table).match_batch(events)) == plain
+    assert _rows(subs.compile(sample=[]).match_batch(events)) == plain
+
+
+def test_a_matcher_tells_about_itself() -> None:
+    matcher = _stock()
+    assert len(matcher) == 3
+    assert "ibm" in matcher
+    assert "other" not in matcher
+    assert matcher.text("ibm") == "issue = 'IBM'"
+    assert matcher.subscriber("cheap") == "alice"
+    assert matcher.subscriber("ibm") is None
+    with pytest.raises(UnknownSubscription, match="other"):
+        matcher.text("other")
+    assert matcher.index == "clusters"
+    assert matcher.nbytes > 0
+    assert "3 subscriptions" in repr(matcher)
+    html = matcher._repr_html_()
+    assert "<td>3</td>" in html
+    assert "issue, price, volume" in html
+    assert matcher.schema == Subscriptions({"issue": "string", "price": "float", "volume": "int"}).schema
+
+
+def test_operators_are_not_matched_yet() -> None:
+    with pytest.raises(NotSupported):
+        Subscriptions().add("s", "locIn('Bronx') and mobPattern(?people) and ?people > 50")

@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from vedette.errors import SnapshotError
+from vedette.matching.indexes import NAMES
+from vedette.matching.matcher import Matcher
+from vedette.matching.subscriptions import Subscriptions
+from vedette.schema.schema import Schema
+
+SCHEMA = Schema.of(
+    {"n": "int", "f": "float", "s": "string", "r": "string", "tags": "list of string", "p": "point", "m": "mixed"}
+)
+EVENTS = [
+    {"n": 5, "f": 2.5, "s": "abc", "r": "x", "tags": ["a", "b"], "p": [0.5, 0.5]},
+    {"n": 50, "s": "b"},
+    {"tags": [], "f": -1.0, "r": "y", "m": 7},
+    {},
+]
+
+
+def _subscriptions(copies: int = 1) -> Subscriptions:
+    subs = Subscriptions(SCHEMA)
+    texts = [
+        "n = 5 and s = 'abc'",
+        "n > 7 or f < 0 or s > 'a'",
+        f"n in ({', '.join(str(i) for i in range(0, 60, 2))})",
+        "s contains 'b' and not (s like '%c')",
+        "any(tags) = 'a'",
+        "not (all(tags) like 'a%')",
+        "p within region 'POLYGON((0 0, 1 0, 1 1, 0 1, 0 0))'",
+        "r != 'x'",
+        "m = '7'",
+        "true",
+        "false",
+    ]
+    for copy in range(copies):
+        for number, text in enumerate(texts):
+            subs.add(f"s{copy}.{number}", text, subscriber="me" if number else None)
+    return subs
+
+
+@pytest.mark.parametrize("index", NAMES)
+def test_what_is_opened_is_what_was_saved(index: str, tmp_path: Path) -> None:
+    matcher = _subscriptions().compile(index)
+    matcher.save(tmp_path / "snapshot")
+    for verify in (False, True):
+        opened = Matcher.open(tmp_path / "snapshot", verify=verify)
+        assert opened.match_batch(EVENTS).to_pylist() == matcher.match_batch(EVENTS).to_pylist()
+        assert [opened.match(event) for event in EVENTS] == [matcher.match(event) for event in EVENTS]
+    assert opened.index == index
+    assert opened.schema == matcher.schema
+    assert opened.text("s0.1") == "n > 7 or f < 0 or s > 'a'"
+    assert opened.subscriber("s0.0") is None
+    assert opened.nbytes == matcher.nbytes
+    assert [path.name for path in tmp_path.iterdir()] == ["snapshot"]
+
+
+def test_an_opened_snapshot_can_change_and_be_saved_again(tmp_path: Path) -> None:
+    _subscriptions().compile().save(tmp_path / "snapshot")
+    opened = Matcher.open(tmp_path / "snapshot")
+    opened.save(tmp_path / "copy")
+    from vedette.matching.live import LiveMatcher
+
+    with LiveMatcher(opened) as live:
+        live.replace("s0.4", "any(tags) = 'b' and n = 5")
+        live.add("new", "s startswith 'ab'")
+        live.merge()
+        wanted = [live.match(event) for event in EVENTS]
+        live.frozen().save(tmp_path / "snapshot")  # over the one that is still mapped
+        assert [live.match(event) for event in EVENTS] == wanted
+    assert [Matcher.open(tmp_path / "snapshot").match(event) for event in EVENTS] == wanted
+    assert "new" in wanted[0]
+    before = [Matcher.open(tmp_path / "copy").match(event) for event in EVENTS]
+    assert before == [opened.match(event) for event in EVENTS]
+
+
+def _match_elsewhere(folder: str) -> list[list[str]]:
+    matcher = Matcher.open(folder)
+    return [matcher.match(event) for event in EVENTS]
+
+
+def test_processes_share_a_snapshot(tmp_path: Path) -> None:
+    matcher = _subscriptions().compile("scan")
+    matcher.save(tmp_path / "snapshot")
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        found = pool.map(_match_elsewhere, [str(tmp_path / "snapshot")] * 2)
+    assert found == [[matcher.match(event) for event in EVENTS]] * 2
+
+
+def _largest(folder: Path) -> Path:
+    return max(folder.glob("*.npy"), key=lambda path: path.stat().st_size)
+
+
+def _flip(path: Path, place: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[place] ^= 0x40
+    path.write_bytes(content)
+
+
+def _rewrite(folder: Path, change: Callable[[dict[str, object]], object]) -> None:
+    body = json.loads((folder / "manifest.json").read_text())
+    change(body)
+    (folder / "manifest.json").write_text(json.dumps(body))
+
+
+DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a byte of a small file": (lambda folder: _flip(folder / "owner.npy", -1), "owner.npy is damaged: its checksum"),
+    "a header": (lambda folder: _flip(_largest(folder), 12), "damaged: its checksum"),
+    "the end cut off": (lambda folder: os.truncate(folder / "table.low.npy", 100), "it has 100 bytes instead of"),
+    "bytes appended": (lambda folder: (folder / "owner.npy").open("ab").write(b"x"), "owner.npy is damaged"),
+    "a file gone": (lambda folder: (folder / "records.arrow").unlink(), "records.arrow cannot be read"),
+    "an arrow file": (lambda folder: _flip(folder / "records.arrow", 300), "records.arrow is damaged"),
+    "no manifest": (lambda folder: (folder / "manifest.json").unlink(), "is not a snapshot"),
+    "half a manifest": (lambda folder: os.truncate(folder / "manifest.json", 200), "cannot be read"),
+    "a changed manifest": (lambda folder: _rewrite(folder, lambda body: body.update(subscriptions=3)), "its checksum"),
+    "a foreign manifest": (
+        lambda folder: (folder / "manifest.json").write_text("[1]"),
+        "not the manifest",
+    ),
+    "a newer version": (lambda folder: _rewrite(folder, lambda body: body.update(version=99)), "format version 99"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_snapshot_is_refused(damage: str, tmp_path: Path) -> None:
+    folder = tmp_path / "snapshot"
+    _subscriptions(60).compile().save(folder)
+    act, message = DAMAGES[damage]
+    act(folder)
+    with pytest.raises(SnapshotError, match=message):
+        Matcher.open(folder)
+
+
+def test_every_byte_is_read_when_asked_to(tmp_path: Path) -> None:
+    folder = tmp_path / "snapshot"
+    subs = Subscriptions({"n": "int"})
+    for number in range(20_000):
+        subs.add(str(number), f"n = {number}")
+    subs.compile("scan").save(folder)
+    large = _largest(folder)
+    assert large.stat().st_size > 100_000
+    _flip(large, 5000)  # between the blocks that are checked every time
+    Matcher.open(folder)
+    with pytest.raises(SnapshotError, match="checksum"):
+        Matcher.open(folder, verify=True)
+
+
+def test_nothing_but_a_snapshot_is_overwritten(tmp_path: Path) -> None:
+    matcher = _subscriptions().compile("scan")
+    other = tmp_path / "other"
+    other.mkdir()
+    matcher.save(other)  # empty: fine
+    matcher.save(other)  # a snapshot: replaced
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "thesis.txt").write_text("years of work")
+    with pytest.raises(SnapshotError, match="is not a snapshot"):
+        matcher.save(mine)
+    with pytest.raises(SnapshotError, match="is not a snapshot"):
+        matcher.save(mine / "thesis.txt")
+    assert [path.name for path in mine.iterdir()] == ["thesis.txt"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "other"]
+
+
+def test_opening_what_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(SnapshotError, match="is not a snapshot"):
+        Matcher.open(tmp_path / "nowhere")

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import pytest
+
+from vedette.errors import FilterError, InputError, NotSupported, SchemaError, UnknownSubscription
+from vedette.matching import subscriptions as module
+from vedette.matching.subscriptions import Subscriptions
+
+
+def _ids(subscriptions: Subscriptions, **event: object) -> list[str]:
+    return subscriptions.compile("scan").match(event)
+
+
+def test_add_remove_replace() -> None:
+    subs = Subscriptions({"n": "int"})
+    for name in "abc":
+        subs.add(name, "n = 1", subscriber=f"of {name}")
+    assert _ids(subs, n=1) == ["a", "b", "c"]
+    subs.remove("b")
+    assert _ids(subs, n=1) == ["a", "c"]
+    subs.replace("a", "n >= 1")
+    assert _ids(subs, n=1) == ["c", "a"]
+    subs.add("b", "n = 2")
+    assert _ids(subs, n=2) == ["a", "b"]
+    assert list(subs) == ["c", "a", "b"]
+    assert len(subs) == 3
+    assert "b" in subs
+    assert "z" not in subs
+    assert subs.text("a") == "n >= 1"
+    assert subs.subscriber("c") == "of c"
+    assert subs.subscriber("a") is None
+
+
+def test_ids_that_are_there_or_not() -> None:
+    subs = Subscriptions({"n": "int"})
+    subs.add("a", "n = 1")
+    with pytest.raises(InputError, match="'a' already"):
+        subs.add("a", "n = 2")
+    for change in (subs.remove, subs.text, subs.subscriber, lambda id_: subs.replace(id_, "n = 1")):
+        with pytest.raises(UnknownSubscription, match="'b'"):
+            change("b")
+    with pytest.raises(KeyError):
+        subs.remove("b")
+
+
+def test_a_text_that_makes_no_sense_changes_nothing() -> None:
+    subs = Subscriptions({"n": "int"})
+    subs.add("a", "n = 1")
+    with pytest.raises(FilterError, match="line 1, column"):
+        subs.add("b", "n = = 2")
+    with pytest.raises(FilterError, match="m"):
+        subs.replace("a", "m = 2")
+    with pytest.raises(NotSupported, match="pattern"):
+        subs.add("b", "[n = 1] ; [n = 2]")
+    assert _ids(subs, n=1) == ["a"]
+    assert list(subs) == ["a"]
+
+
+def test_many_at_once_or_none() -> None:
+    subs = Subscriptions({"n": "int"})
+    assert subs.add_many({"id": f"s{i}", "when": f"n = {i % 3}"} for i in range(9)) == 9
+    assert _ids(subs, n=1) == ["s1", "s4", "s7"]
+    good = {"id": "x", "when": "n = 1", "subscriber": "me"}
+    for bad, message in [
+        ({"id": "s1", "when": "n = 1"}, "already"),
+        ({"id": "y", "when": 5}, "record 1: 'when'"),
+        ({"when": "n = 1"}, "record 1: 'id'"),
+        ({"id": "y", "when": "n == "}, "expected"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            subs.add_many([good, bad])
+        assert len(subs) == 9
+        assert _ids(subs, n=1) == ["s1", "s4", "s7"]
+    with pytest.raises(NotSupported, match="dialect"):
+        subs.add_many([{"id": "z", "when": "n = 1", "dialect": "klingon"}])
+    with pytest.raises(NotSupported, match="forecasts"):
+        subs.add_many([{"id": "z", "when": "n = 1", "predict": {"within": 5}}])
+    subs.add_many([good])
+    assert subs.subscriber("x") == "me"
+
+
+def test_without_a_schema_constants_tell_the_types() -> None:
+    subs = Subscriptions()
+    subs.add("number", "price < 120.5")
+    subs.add("text", "name = 'x'")
+    subs.add("there", "exists other")
+    assert _ids(subs, price=100, name="x") == ["number", "text"]
+    assert _ids(subs, other=[1]) == ["there"]
+
+
+def test_a_schema_must_make_sense() -> None:
+    with pytest.raises(SchemaError, match="unknown type 'integer'"):
+        Subscriptions({"n": "integer"})
+
+
+def test_an_unknown_index_is_named() -> None:
+    with pytest.raises(InputError, match=r"'btree'\nHint: the indexes are clusters, scan, tree"):
+        Subscriptions().compile("btree")
+
+
+def test_what_was_removed_is_swept_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_TIDY", 4)
+    subs = Subscriptions({"n": "int"})
+    for number in range(40):
+        subs.add(f"s{number}", f"n = {number % 5}", subscriber=str(number))
+        if number % 4:
+            subs.remove(f"s{number}")
+        if number == 33:
+            subs.replace("s8", "n = 7")
+    wanted = [f"s{n}" for n in range(0, 40, 4) if n != 8]
+    wanted.insert(-1, "s8")
+    assert list(subs) == wanted
+    assert subs.text("s0") == "n = 0"
+    assert subs.subscriber("s4") == "4"
+    assert subs.text("s8") == "n = 7"
+    matcher = subs.compile("scan")
+    assert len(matcher) == 10
+    assert matcher.match({"n": 0}) == ["s0", "s20"]
+    assert matcher.match({"n": 7}) == ["s8"]
+    assert len(subs._alive) < 30
+
+
+def test_progress_is_told() -> None:
+    steps: list[str] = []
+    Subscriptions().compile("scan", progress=steps.append)
+    assert steps == ["drawing up", "indexing"]
