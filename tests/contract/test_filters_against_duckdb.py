@@ -139,7 +139,7 @@ class Maker:
         ]
         if kind == "int" and self.random.random() < 0.2:
             # Decimals hold every int64 and every constant here exactly.
-            return name, lambda: self._fraction(), f"CAST({name} AS DECIMAL(38, 3))"
+            return name, self._fraction, f"CAST({name} AS DECIMAL(38, 3))"
         return name, lambda: self._constant(kind), name
 
     def _fraction(self) -> Both:
