@@ -16,7 +16,6 @@ from vedette.kernels.bundles import CodedBatch, PredicateTable
 from vedette.matching.tree import Tree, TreeOptions
 
 PLAIN = TreeOptions(collapse=False)
-NOTHING = batch_of([])
 
 
 def by_number(columns: int, **switches: bool) -> TreeOptions:
@@ -24,7 +23,7 @@ def by_number(columns: int, **switches: bool) -> TreeOptions:
 
 
 def build(conjunctions: list[list[Predicate]], options: TreeOptions, columns: int = 8) -> Tree:
-    return Tree.build(table_of(conjunctions), columns, batch_of([[0] * columns])._replace(), options)
+    return Tree.build(table_of(conjunctions), columns, batch_of([[0] * columns]), options)
 
 
 def equality(values: list[int | None]) -> list[Predicate]:

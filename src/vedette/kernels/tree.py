@@ -28,6 +28,7 @@ from vedette.kernels.tree_nodes import (
     COLUMN_SHIFT,
     EXAMINE,
     EXAMINE_TOKENS,
+    FORK,
     GREEDY,
     HEAD,
     KIND,
@@ -88,8 +89,12 @@ def _output(
 
 
 @kernel
-def walk_batch(tree: FlatTree, ranks: int, batch: CodedBatch, groups: Groups, visits: NDArray[np.int64]) -> Pairs:
-    """Every (event, conjunction) that holds; `visits`, if not empty, counts the nodes that each event visits.
+def walk_batch(
+    tree: FlatTree, ranks: int, batch: CodedBatch, groups: Groups, visits: NDArray[np.int64], forks: bool
+) -> Pairs:
+    """Every (event, conjunction) that holds; `visits`, if not empty, counts the rows that each event visits.
+
+    Without `forks`, rows that stand for an edge to several successors are not counted.
 
     A frame is a row and the list of events that arrive there. A list lies behind those of all frames that wait
     below it, so whatever is behind the list of the frame in hand is free.
@@ -115,7 +120,7 @@ def walk_batch(tree: FlatTree, ranks: int, batch: CodedBatch, groups: Groups, vi
             kind, greedy = tree.nodes[row, HEAD] & KIND, tree.nodes[row, HEAD] & GREEDY != 0
             star = int(tree.nodes[row, STAR])
             many = last - first
-            if visits.size > 0:
+            if visits.size > 0 and (forks or kind != FORK):
                 for i in range(first, last):
                     visits[arena[i]] += 1
             entries = many
@@ -136,7 +141,7 @@ def walk_batch(tree: FlatTree, ranks: int, batch: CodedBatch, groups: Groups, vi
                 found = _output(tree, row, arena, first, last, found, size)
                 size += tree.nodes[row, B] * many
                 row = NONE
-            elif kind == SKIP:
+            elif kind >= SKIP:
                 if greedy:
                     depth = _push_successors(tree, row, frames, depth, first, last)
                 row = star
@@ -207,10 +212,10 @@ def walk_one(tree: FlatTree, ranks: int, batch: CodedBatch) -> tuple[NDArray[np.
         depth -= 1
         row = int(stack[depth])
         while row != NONE:
-            visits += 1
             head, a, b = tree.nodes[row, HEAD], tree.nodes[row, A], tree.nodes[row, B]
             star = int(tree.nodes[row, STAR])
             kind, column = head & KIND, head >> COLUMN_SHIFT
+            visits += 1
             child = int(NONE)
             if kind == TEST:
                 if (int(batch.ranks[column, 0]) - int(a)) & WORD <= int(b) & WORD:
@@ -232,7 +237,7 @@ def walk_one(tree: FlatTree, ranks: int, batch: CodedBatch) -> tuple[NDArray[np.
                         if slot != NONE:
                             stack = _push_one(stack, depth, tree.slots[slot, CHILD])
                             depth += 1
-            elif kind != SKIP and has_token(batch, column - ranks, 0, a) == (kind == TOKEN):
+            elif kind < SKIP and has_token(batch, column - ranks, 0, a) == (kind == TOKEN):
                 child = row + 1
             if chained and (child == NONE or head & GREEDY == 0):
                 for i in range(tree.successor_start[row], tree.successor_start[row + 1]):

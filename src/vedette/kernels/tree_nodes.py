@@ -10,6 +10,7 @@
     NO_TOKEN         token                    the next row, if it is not
     EXAMINE_TOKENS   first slot, log2(slots)  the child of every token of the event's set
     SKIP                                      nothing: a level that no conjunction below asks about
+    FORK                                      nothing: no node, but an edge that leads to all of its successors
 
 and then `star`, the end of the *-edge (-1: none). Rows are in the order of a walk that takes the results of a
 test before its *-edge. An attribute with a single value edge needs no hash: it is a TEST of width 0.
@@ -28,7 +29,7 @@ from numpy.typing import NDArray
 
 from vedette.kernels.compile import kernel
 
-LEAF, TEST, EXAMINE, TOKEN, NO_TOKEN, EXAMINE_TOKENS, SKIP = range(7)
+LEAF, TEST, EXAMINE, TOKEN, NO_TOKEN, EXAMINE_TOKENS, SKIP, FORK = range(8)
 KIND = 7
 GREEDY = 8
 COLUMN_SHIFT = 4

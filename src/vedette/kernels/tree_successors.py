@@ -23,6 +23,7 @@ from vedette.kernels.tree_layout import Layout
 from vedette.kernels.tree_nodes import (
     CHILD,
     EXAMINE,
+    FORK,
     GREEDY,
     HEAD,
     KIND,
@@ -213,6 +214,8 @@ def compact(
         nodes[place] = layout.nodes[row]
         level[place] = layout.level[row]
         if 0 <= layout.level[row] < levels:
+            if collapse and nodes[place, HEAD] & KIND == SKIP:
+                nodes[place, HEAD] |= FORK  # all bits: SKIP is among them
             nodes[place, HEAD] |= GREEDY
             nodes[place, STAR] = NONE
         elif nodes[place, STAR] != NONE:

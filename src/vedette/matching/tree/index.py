@@ -60,12 +60,16 @@ class Tree:
 
     def match(self, batch: CodedBatch) -> Pairs:
         """Every (event, conjunction) pair that holds, each once."""
-        return walk_batch(self.flat, self._ranks, batch, self._groups(batch), np.empty(0, np.int64))
+        return walk_batch(self.flat, self._ranks, batch, self._groups(batch), np.empty(0, np.int64), True)
 
-    def match_counting(self, batch: CodedBatch) -> tuple[Pairs, NDArray[np.int64]]:
-        """The pairs, and how many nodes each event visited: the paper's measure of work."""
+    def match_counting(self, batch: CodedBatch, *, forks: bool = True) -> tuple[Pairs, NDArray[np.int64]]:
+        """The pairs, and how many nodes each event visited: the paper's measure of work.
+
+        With collapsed edges and successor sets, some edges lead to several nodes. Such a fork is a row that is
+        read, and counts as a visit unless `forks` is False.
+        """
         visits = np.zeros(batch.ranks.shape[1], np.int64)
-        pairs = walk_batch(self.flat, self._ranks, batch, self._groups(batch), visits)
+        pairs = walk_batch(self.flat, self._ranks, batch, self._groups(batch), visits, forks)
         return pairs, visits
 
     def match_one(self, batch: CodedBatch) -> NDArray[np.int32]:
@@ -89,7 +93,7 @@ class Tree:
 
     @property
     def nodes(self) -> int:
-        """All nodes, leaves among them."""
+        """All rows, leaves and forks among them."""
         return int(self.flat.nodes.shape[0])
 
     @property
