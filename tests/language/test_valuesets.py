@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from hypothesis import given
@@ -17,6 +18,7 @@ from vedette.language.valuesets import (
     between,
     complement,
     intersection,
+    intersection_all,
     is_subset,
     next_key,
     of_intervals,
@@ -39,19 +41,11 @@ number_sets, text_sets = sets(numbers), sets(texts)
 pairs = st.one_of(st.tuples(number_sets, number_sets), st.tuples(text_sets, text_sets))
 
 
-def points(one: ValueSet[Any]) -> set[Any]:
-    """The members among all points, from the definition of an interval."""
-    universe: list[Any] = [*POINTS, *BYTES]
-    bound = next((end for each in one.intervals for end in (each.low, each.high) if end is not None), None)
-    same = [p for p in universe if bound is None or isinstance(p, type(bound))]
-    inside = {
-        p
-        for p in same
-        for each in one.intervals
-        if (each.low is None or each.low <= p) and (each.high is None or p < each.high)
-    }
-    # Unbounded sets say nothing about the kind of key: they hold both.
-    return inside | ({None} if one.null else set())
+def inside(one: ValueSet[int], point: int) -> bool:
+    """The definition of an interval."""
+    return any(
+        (each.low is None or each.low <= point) and (each.high is None or point < each.high) for each in one.intervals
+    )
 
 
 def members(one: ValueSet[Any], universe: list[Any]) -> set[Any]:
@@ -73,9 +67,16 @@ def test_operations_agree_with_sets_of_points(pair: tuple[ValueSet[Any], ValueSe
         assert a <= b
 
 
+@given(st.lists(number_sets, min_size=1, max_size=6))
+def test_many_are_intersected_as_two_are(several: list[ValueSet[int]]) -> None:
+    assert intersection_all(several) == functools.reduce(intersection, several)
+    assert union_all(several) == functools.reduce(union, several)
+
+
 @given(number_sets)
 def test_contains_is_the_definition(one: ValueSet[int]) -> None:
-    assert members(one, POINTS) == {p for p in points(one) if not isinstance(p, bytes)}
+    assert [one.contains(point) for point in POINTS] == [inside(one, point) for point in POINTS]
+    assert one.contains(None) == one.null
 
 
 @given(pairs)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import ipaddress
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -66,6 +66,8 @@ from vedette.language.families import (
     example,
     family,
     named,
+    not_text,
+    parsed,
     shown,
     similar,
 )
@@ -73,6 +75,7 @@ from vedette.language.infer import inferred
 from vedette.language.likes import ESCAPE, escaped
 from vedette.language.literals import check_like, regex_instructions
 from vedette.language.steps import check_names, steps_of
+from vedette.language.variables import bound_in, inside
 from vedette.schema.columns import Column
 from vedette.schema.keys import read
 from vedette.schema.schema import Schema
@@ -262,7 +265,7 @@ class _Checker:
         return Atom(node, Comparison(element, Comparator.EQ, literal, node.span), column, "any")
 
     def _check_pattern(self, node: TextTest, pattern: str) -> None:
-        reason = _not_text(pattern)
+        reason = not_text(pattern)
         if reason is None and node.kind == "like":
             reason = _refusal(check_like, pattern, node.escape)
         elif reason is None and node.kind == "matches":
@@ -376,14 +379,14 @@ class _Checker:
         if found is None:
             return literal
         if found == TEXT:
-            reason = _not_text(str(value))
+            reason = not_text(str(value))
             if reason is not None:
                 self._fail(reason, literal.span)
         if found == FAMILY_OF_KIND[kind]:
             return literal
         if isinstance(value, str) and kind in _PARSED:
             try:
-                return Literal(_parsed(kind, value), literal.span)
+                return Literal(parsed(kind, value), literal.span)
             except ValueError as error:
                 self._fail(f"{attribute.path} is {named(Type(kind))}, and {error}", literal.span)
         hint = example(kind)
@@ -405,20 +408,20 @@ class _Checker:
         return Residual(node, f"the operator {node.name}")
 
     def _residual(self, node: Any, *operands: Operand) -> Part:
-        inside = [each for operand in operands for each in _operands(operand)]
-        for operand in inside:
+        parts = [each for operand in operands for each in inside(operand)]
+        for operand in parts:
             self._check_operand(operand)
-        variable = next((each for each in inside if isinstance(each, Variable)), None)
+        variable = next((each for each in parts if isinstance(each, Variable)), None)
         if variable is not None:
             return Residual(node, f"the variable ?{variable.name}")
-        join = next((each for each in inside if isinstance(each, JoinVariable)), None)
+        join = next((each for each in parts if isinstance(each, JoinVariable)), None)
         if join is not None:
             return Residual(node, f"the join variable ${join.name}")
-        arithmetic = next((each for each in inside if isinstance(each, Arithmetic)), None)
+        arithmetic = next((each for each in parts if isinstance(each, Arithmetic)), None)
         if arithmetic is not None:
             hint = "arithmetic is for the variables that operators bind, such as ?people * 2 > 50"
             self._fail("arithmetic with attributes and constants is not part of the language", arithmetic.span, hint)
-        if any(isinstance(each, Quantified) for each in inside):
+        if any(isinstance(each, Quantified) for each in parts):
             self._fail("elements of a list are compared with constants only", node.span)
         return self._fail("this test needs an attribute", node.span)
 
@@ -431,49 +434,13 @@ class _Checker:
                 self._fail(f"the join variable ${operand.name} has a meaning only in a pattern", operand.span, hint)
         elif isinstance(operand, Variable):
             if self._bound is None:
-                self._bound = frozenset(_bound_in(self._node))
+                self._bound = bound_in(self._node)
             if operand.name not in self._bound:
                 hint = f"an operator binds it, as in people(?{operand.name})"
                 self._fail(f"nothing binds the variable ?{operand.name}", operand.span, hint)
 
 
 _DECLARE = "declare it in the schema, for example as list of string"
-
-
-def _operands(operand: Operand) -> Iterator[Operand]:
-    yield operand
-    if isinstance(operand, Arithmetic):
-        yield from _operands(operand.left)
-        yield from _operands(operand.right)
-
-
-def _bound_in(node: Filter) -> Iterator[str]:
-    if isinstance(node, And | Or):
-        for part in node.parts:
-            yield from _bound_in(part)
-    elif isinstance(node, Not):
-        yield from _bound_in(node.part)
-    elif isinstance(node, Call):
-        yield from (each.name for each in node.arguments if isinstance(each, Variable))
-
-
-def _parsed(kind: Kind, text: str) -> Any:
-    """A text as a constant of the kind; a date attribute may be compared with a time."""
-    if kind is Kind.DATE:
-        try:
-            return read(kind, text)
-        except ValueError:
-            return read(Kind.TIMESTAMP, text)
-    return read(kind, text)
-
-
-def _not_text(text: str) -> str | None:
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            return "the text has half of a surrogate pair"
-    return None
 
 
 def _refusal(reader: Callable[..., object], *arguments: object) -> str | None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from vedette.language.ast import Constant, Point, Region
+from vedette.schema.keys import read
 from vedette.schema.types import Kind, Type
 
 NUMBER, TEXT, BOOLEAN, TIME, ADDRESS, PLACE, AREA = (
@@ -72,6 +73,26 @@ def family(constant: Constant) -> str | None:
 def example(kind: Kind) -> str | None:
     """What to write where a constant of this kind is wanted; None if it cannot be written as one."""
     return _EXAMPLES.get(FAMILY_OF_KIND[kind])
+
+
+def parsed(kind: Kind, text: str) -> Any:
+    """A text as a constant of the kind; a date attribute may be compared with a time. ValueError if it is none."""
+    if kind is Kind.DATE:
+        try:
+            return read(kind, text)
+        except ValueError:
+            return read(Kind.TIMESTAMP, text)
+    return read(kind, text)
+
+
+def not_text(text: str) -> str | None:
+    """Why a Python string is no text, if it is none."""
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            return "the text has half of a surrogate pair"
+    return None
 
 
 def named(type_: Type) -> str:

@@ -4,7 +4,7 @@
    within an OR. So `x > 5 and x < 10 and x != 7` is one set, and a hundred `contains` joined by OR are one probe.
 2. The number of conjunctions is computed, and refused if it is over the limit, before any of them is made.
 3. ANDs are distributed over ORs; conjunctions that cannot be true are dropped on the way.
-4. `_RULES` make the result smaller.
+4. `vedette.language.simplify` makes the result smaller.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from vedette.language.ast import Comparator
 from vedette.language.checked import AndPart, Atom, Checked, NotPart, OrPart, PairAtom, Part, Residual, TruthPart
 from vedette.language.likes import escaped
 from vedette.language.normalform import Conjunction, NormalForm, Probe, TextProbe
+from vedette.language.simplify import simplified
 from vedette.language.valuesets import (
     NOTHING,
     NULL,
@@ -31,7 +32,6 @@ from vedette.language.valuesets import (
     complement,
     intersection,
     intersection_all,
-    is_subset,
     union_all,
 )
 from vedette.schema.columns import Column
@@ -40,7 +40,7 @@ from vedette.schema.types import STRING
 Values: TypeAlias = ValueSet[Any]
 
 TESTS_PER_CONJUNCTION = 32  # on average, at the limit of conjunctions
-_FEW = 128  # conjunctions that are compared with each other, and texts that become tests of a probe
+_FEW = 128  # texts that become tests of a probe
 
 
 @dataclass(slots=True)
@@ -76,11 +76,7 @@ def normal_form(part: Part, positive: bool = True, limit: int = limits.CONJUNCTI
             tidied = _tidied(flat.values, flat.probes)
             if tidied is not None:
                 conjunctions.append(tidied)
-    for rule in _RULES:
-        if len(conjunctions) < 2:
-            break
-        conjunctions = rule(conjunctions)
-    return NormalForm(tuple(conjunctions))
+    return NormalForm(tuple(simplified(conjunctions)))
 
 
 # ---------------------------------------------------------------- 1: negation to the tests, and merging
@@ -390,63 +386,3 @@ def _tidied_probes(probes: Sequence[tuple[Column, Probe]]) -> list[tuple[Column,
 @functools.lru_cache(maxsize=4096)  # a conjunction that is distributed over ORs comes back many times
 def _by_probe(entry: tuple[Column, Probe]) -> tuple[Any, ...]:
     return *_by_column(entry), entry[1].positive, sorted(map(repr, entry[1].tests))
-
-
-# ---------------------------------------------------------------- 4: fewer conjunctions
-
-
-def _distinct(conjunctions: list[Conjunction]) -> list[Conjunction]:
-    """Each once; one that is always true is all there is."""
-    if any(not one.values and not one.probes for one in conjunctions):
-        return [Conjunction()]
-    return list(dict.fromkeys(conjunctions))
-
-
-def _joined(conjunctions: list[Conjunction]) -> list[Conjunction]:
-    """Conjunctions that differ in the set of one column only become one: `x = 1 and y = 2 or x = 3 and y = 2`."""
-    if len(conjunctions) > _FEW:
-        return conjunctions
-    for column in dict.fromkeys(column for one in conjunctions for column, _ in one.values):
-        alike: dict[Any, list[Conjunction]] = {}
-        for one in conjunctions:
-            rest = tuple(entry for entry in one.values if entry[0] != column)
-            apart = len(rest) == len(one.values)
-            alike.setdefault((rest, one.probes, apart), []).append(one)
-        if len(alike) < len(conjunctions):
-            conjunctions = [several[0] if len(several) == 1 else _united(column, several) for several in alike.values()]
-    return conjunctions
-
-
-def _united(column: Column, several: list[Conjunction]) -> Conjunction:
-    theirs: list[Values] = [values for one in several for each, values in one.values if each == column]
-    values = union_all(theirs)
-    entries = tuple((each, values if each == column else same) for each, same in several[0].values)
-    if values.is_everything:
-        entries = tuple(entry for entry in entries if entry[0] != column)
-    return Conjunction(entries, several[0].probes)
-
-
-def _absorbed(conjunctions: list[Conjunction]) -> list[Conjunction]:
-    """Without those that imply another one."""
-    if len(conjunctions) > _FEW:
-        return conjunctions
-    kept: list[Conjunction] = []
-    for place, one in enumerate(conjunctions):
-        others = kept + conjunctions[place + 1 :]
-        if not any(_implies(one, other) for other in others):
-            kept.append(one)
-    return kept
-
-
-def _implies(one: Conjunction, other: Conjunction) -> bool:
-    if len(other.values) > len(one.values) or len(other.probes) > len(one.probes):
-        return False
-    mine: dict[Column, Values] = dict(one.values)
-    for column, values in other.values:
-        found = mine.get(column)
-        if found is None or not is_subset(found, values):
-            return False
-    return set(other.probes) <= set(one.probes)
-
-
-_RULES: tuple[Callable[[list[Conjunction]], list[Conjunction]], ...] = (_distinct, _joined, _distinct, _absorbed)

@@ -1,0 +1,80 @@
+"""Fewer conjunctions that say the same: an ordered tuple of rules over the conjunctions of a normal form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from vedette.language.normalform import Conjunction
+from vedette.language.valuesets import ValueSet, is_subset, union_all
+from vedette.schema.columns import Column
+
+Values: TypeAlias = ValueSet[Any]
+
+_FEW = 128  # conjunctions that are compared with each other
+
+
+def simplified(conjunctions: list[Conjunction]) -> list[Conjunction]:
+    """The conjunctions after all rules."""
+    for rule in _RULES:
+        if len(conjunctions) < 2:
+            break
+        conjunctions = rule(conjunctions)
+    return conjunctions
+
+
+def _distinct(conjunctions: list[Conjunction]) -> list[Conjunction]:
+    """Each once; one that is always true is all there is."""
+    if any(not one.values and not one.probes for one in conjunctions):
+        return [Conjunction()]
+    return list(dict.fromkeys(conjunctions))
+
+
+def _joined(conjunctions: list[Conjunction]) -> list[Conjunction]:
+    """Conjunctions that differ in the set of one column only become one: `x = 1 and y = 2 or x = 3 and y = 2`."""
+    if len(conjunctions) > _FEW:
+        return conjunctions
+    for column in dict.fromkeys(column for one in conjunctions for column, _ in one.values):
+        alike: dict[Any, list[Conjunction]] = {}
+        for one in conjunctions:
+            rest = tuple(entry for entry in one.values if entry[0] != column)
+            apart = len(rest) == len(one.values)
+            alike.setdefault((rest, one.probes, apart), []).append(one)
+        if len(alike) < len(conjunctions):
+            conjunctions = [several[0] if len(several) == 1 else _united(column, several) for several in alike.values()]
+    return conjunctions
+
+
+def _united(column: Column, several: list[Conjunction]) -> Conjunction:
+    theirs: list[Values] = [values for one in several for each, values in one.values if each == column]
+    values = union_all(theirs)
+    entries = tuple((each, values if each == column else same) for each, same in several[0].values)
+    if values.is_everything:
+        entries = tuple(entry for entry in entries if entry[0] != column)
+    return Conjunction(entries, several[0].probes)
+
+
+def _absorbed(conjunctions: list[Conjunction]) -> list[Conjunction]:
+    """Without those that imply another one."""
+    if len(conjunctions) > _FEW:
+        return conjunctions
+    kept: list[Conjunction] = []
+    for place, one in enumerate(conjunctions):
+        others = kept + conjunctions[place + 1 :]
+        if not any(_implies(one, other) for other in others):
+            kept.append(one)
+    return kept
+
+
+def _implies(one: Conjunction, other: Conjunction) -> bool:
+    if len(other.values) > len(one.values) or len(other.probes) > len(one.probes):
+        return False
+    mine: dict[Column, Values] = dict(one.values)
+    for column, values in other.values:
+        found = mine.get(column)
+        if found is None or not is_subset(found, values):
+            return False
+    return set(other.probes) <= set(one.probes)
+
+
+_RULES: tuple[Callable[[list[Conjunction]], list[Conjunction]], ...] = (_distinct, _joined, _distinct, _absorbed)
