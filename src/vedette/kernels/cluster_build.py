@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.kernels.bundles import PredicateTable
-from vedette.kernels.cluster_choice import Frequencies, Path, Settings, choose, clipped, group_of, mass
+from vedette.kernels.cluster_choice import Frequencies, Path, Settings, choose, mass, weigh
 from vedette.kernels.cluster_pages import ENTRIES, OWN, PAGES, REFERENCES, SHARED, no_pages, write_pages
 from vedette.kernels.clusters import GRID, HASH, NO_CHILD, TOKEN, ClusterArrays, hash_place
 from vedette.kernels.compile import kernel
@@ -115,12 +115,13 @@ def with_step(work: Work, step: int, column: int, low: int, high: int, before: i
 
 
 @kernel
-def walk(path: Path, steps: NDArray[np.int64], step: int) -> None:
+def walk(path: Path, steps: NDArray[np.int64], step: int, frequencies: Frequencies) -> None:
     """Narrow the path down by its steps."""
     while step >= 0:
         column = steps[step, 0]
         path.low[column] = max(path.low[column], steps[step, 1])
         path.high[column] = min(path.high[column], steps[step, 2])
+        weigh(path, frequencies, column)
         step = steps[step, 3]
 
 
@@ -131,6 +132,7 @@ def walk_back(path: Path, steps: NDArray[np.int64], step: int, frequencies: Freq
         column = steps[step, 0]
         path.low[column] = -1
         path.high[column] = frequencies.largest[column]
+        weigh(path, frequencies, column)
         step = steps[step, 3]
 
 
@@ -207,7 +209,6 @@ def grid_tasks(
             at[cell] += 1
     work = Work(lists, work.tasks, work.weights, work.steps, work.waiting)
     copies = task.copies * total / lows.shape[0]
-    reaching = mass(frequencies, column, path.low[column], path.high[column])
     steps = task.steps
     # Ascending, so that the list taken next always lies above all others that wait.
     for cell in range(cells):
@@ -216,7 +217,7 @@ def grid_tasks(
         low = base + (cell << shift)
         high = min(base + ((cell + 1) << shift) - 1, path.high[column])
         work = with_step(work, steps, column, low, high, task.step)
-        reach = task.reach * mass(frequencies, column, low, high) / reaching
+        reach = task.reach * mass(frequencies, column, low, high) / path.reaching[column]
         first = task.last + starts[cell]
         last = task.last + starts[cell + 1]
         slot = np.int64(branch[5]) + cell
@@ -288,12 +289,13 @@ def split(
     column = np.int64(table.column[chosen[0]])
     lows = np.empty(n, np.int64)
     highs = np.empty(n, np.int64)
+    low_of, width_of = table.low, table.width
     for i in range(n):
+        lows[i] = low_of[chosen[i]]
+        highs[i] = lows[i] + np.int64(width_of[chosen[i]])
         if column < ranks:
-            lows[i], highs[i] = clipped(table, chosen[i], path)
-        else:
-            lows[i] = table.low[chosen[i]]
-            highs[i] = lows[i]
+            lows[i] = max(lows[i], path.low[column])
+            highs[i] = min(highs[i], path.high[column])
     base = lows.min()
     span = highs.max() - base
     ranges = bool(np.any(highs > lows))
@@ -332,7 +334,14 @@ def build(
         np.empty((64, 4), np.int32), np.empty((64, 6), np.int32), np.empty(1024, np.int32), np.zeros(3, np.int64)
     )
     pages = no_pages()
-    path = Path(np.full(ranks, -1, np.int64), frequencies.largest.copy())
+    path = Path(
+        np.full(ranks, -1, np.int64),
+        frequencies.largest.copy(),
+        np.empty(ranks, np.float32),
+        np.empty(ranks, np.float32),
+    )
+    for column in range(ranks):
+        weigh(path, frequencies, column)
     work = Work(
         np.arange(max(4 * n, 64)).astype(np.int32),
         np.empty((256, 6), np.int64),
@@ -345,13 +354,14 @@ def build(
     while work.waiting[0] > 0:
         task = pop(work)
         step = task.step
-        walk(path, work.steps, step)
+        walk(path, work.steps, step, frequencies)
         here = work.lists[task.first : task.last].copy()
         limit = page_limit(settings, task.reach)
         chosen = np.empty(0, np.int64)
+        group_of = np.full(here.shape[0], -1, np.int32)
         sizes[:] = 0
         if here.shape[0] > limit and task.depth < DEEPEST:
-            chosen = choose(table, here, frequencies, path, settings, max(limit // 4, 8), sizes)
+            chosen, group_of = choose(table, here, frequencies, path, settings, max(limit // 4, 8), sizes)
         place = np.zeros(groups + 1, np.int64)
         for group in range(groups):
             place[group + 1] = place[group] + sizes[group]
@@ -363,10 +373,8 @@ def build(
         resting = 0
         fill = place.copy()
         for i in range(here.shape[0]):
-            group = np.int64(-1)
-            if branching > 0 and chosen[i] >= 0:
-                group = group_of(table, chosen[i], path)
-            if group < 0 or sizes[group] == 0:
+            group = group_of[i]
+            if group < 0:
                 rest[resting] = here[i]
                 resting += 1
             else:

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.kernels.bundles import PredicateTable
-from vedette.kernels.compile import kernel
+from vedette.kernels.compile import inlined, kernel
 
-UNUSABLE = np.float32(2.0)  # a share that no predicate has
+UNUSABLE = np.float32(2.0)  # shares that no predicate has: no way to file a conjunction,
+IMPLIED = np.float32(3.0)  # and passed by every event that is here
 FINEST = 8192  # bins of a column's frequencies: few enough to stay in the cache
 
 
@@ -45,9 +46,11 @@ class Path(NamedTuple):
 
     low: NDArray[np.int64]
     high: NDArray[np.int64]
+    reaching: NDArray[np.float32]  # the share of all events with such a rank,
+    present: NDArray[np.float32]  # and with such a rank that is not missing
 
 
-@kernel
+@inlined
 def below(frequencies: Frequencies, column: int, place: int) -> np.float32:
     """The share of events with rank + 2 <= place."""
     shift = frequencies.shift[column]
@@ -59,59 +62,89 @@ def below(frequencies: Frequencies, column: int, place: int) -> np.float32:
     return left + (frequencies.cumulative[at + 1] - left) * inside
 
 
-@kernel
+@inlined
 def mass(frequencies: Frequencies, column: int, low: int, high: int) -> np.float32:
     """The share of events whose rank lies in [low, high]."""
     return max(below(frequencies, column, high + 2) - below(frequencies, column, low + 1), np.float32(1e-9))
 
 
 @kernel
-def covers(path: Path, column: int, low: int, width: int) -> bool:
-    """Whether every rank that the path admits passes the predicate (which may wrap around)."""
-    first = np.int64(low)
-    last = first + np.int64(width)
-    if first <= path.low[column] and path.high[column] <= last:
-        return True
-    return bool(path.high[column] <= last - 4294967296)
+def weigh(path: Path, frequencies: Frequencies, column: int) -> None:
+    """Bring the path's shares of a column up to date."""
+    path.reaching[column] = mass(frequencies, column, path.low[column], path.high[column])
+    path.present[column] = mass(frequencies, column, max(path.low[column], 0), path.high[column])
 
 
 @kernel
-def clipped(table: PredicateTable, p: int, path: Path) -> tuple[int, int]:
-    """The ranks of a predicate on a rank column that the path leaves."""
-    low = np.int64(table.low[p])
-    high = low + np.int64(table.width[p])
-    column = table.column[p]
-    return max(low, path.low[column]), min(high, path.high[column])
+def first_predicates(table: PredicateTable, conjunctions: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Where the predicates of each conjunction begin, if those of the whole list stand in a row."""
+    start = np.zeros(conjunctions.shape[0] + 1, np.int64)
+    for i in range(conjunctions.shape[0]):
+        start[i + 1] = start[i] + table.start[conjunctions[i] + 1] - table.start[conjunctions[i]]
+    return start
 
 
 @kernel
-def group_of(table: PredicateTable, p: int, path: Path) -> int:
-    """2c for a point of column c (or a token), 2c + 1 for a range."""
-    column = np.int64(table.column[p])
-    if column >= path.low.shape[0]:
-        return 2 * column
-    low, high = clipped(table, p, path)
-    return 2 * column + np.int64(low < high)
+def weigh_all(
+    table: PredicateTable,
+    conjunctions: NDArray[np.int32],
+    start: NDArray[np.int64],
+    frequencies: Frequencies,
+    path: Path,
+    widest: float,
+    group: NDArray[np.int32],
+) -> NDArray[np.float32]:
+    """For every predicate of a list: the share of the events reaching a node that pass it, and its group.
 
-
-@kernel
-def share_passing(table: PredicateTable, p: int, frequencies: Frequencies, path: Path, widest: float) -> np.float32:
-    """The share of the events reaching a node that pass a predicate, or UNUSABLE as an access predicate."""
-    ranks = path.low.shape[0]
-    column = table.column[p]
-    if column >= ranks:
-        if table.width[p] != 0:
-            return UNUSABLE
-        return frequencies.token[frequencies.token_at[column - ranks] + table.low[p]]
-    if table.low[p] < 0 or np.int64(table.low[p]) + np.int64(table.width[p]) > frequencies.largest[column]:
-        return UNUSABLE
-    low, high = clipped(table, p, path)
-    if low > high or (low <= path.low[column] and high >= path.high[column]):
-        return UNUSABLE
-    passing = mass(frequencies, column, low, high)
-    if low < high and passing > widest * mass(frequencies, column, max(path.low[column], 0), path.high[column]):
-        return UNUSABLE
-    return passing / mass(frequencies, column, path.low[column], path.high[column])
+    Group 2c holds the points of column c (or its tokens), 2c + 1 its ranges. One long loop over local arrays on
+    purpose: calls that take arrays cost more here than the work itself.
+    """
+    first, column_of, low_of, width_of = table.start, table.column, table.low, table.width
+    cumulative, at, shift_of, largest = frequencies.cumulative, frequencies.at, frequencies.shift, frequencies.largest
+    token, token_at = frequencies.token, frequencies.token_at
+    path_low, path_high, reaching, present = path.low, path.high, path.reaching, path.present
+    ranks = path_low.shape[0]
+    share = np.empty(start[conjunctions.shape[0]], np.float32)
+    for i in range(conjunctions.shape[0]):
+        p = first[conjunctions[i]]
+        for k in range(start[i], start[i + 1]):
+            column = np.int64(column_of[p])
+            low = np.int64(low_of[p])
+            high = low + np.int64(width_of[p])
+            p += 1
+            group[k] = 2 * column
+            share[k] = UNUSABLE
+            if column >= ranks:
+                if low == high:
+                    share[k] = token[token_at[column - ranks] + low]
+                continue
+            if low <= path_low[column] and path_high[column] <= high:
+                share[k] = IMPLIED
+                continue
+            if low < 0 or high > largest[column]:
+                if path_high[column] <= high - 4294967296:  # wrapped around
+                    share[k] = IMPLIED
+                continue
+            low = max(low, path_low[column])
+            high = min(high, path_high[column])
+            if low > high:
+                continue
+            shift = shift_of[column]
+            within = (np.int64(1) << shift) - 1
+            bin_width = np.float32(within + 1)
+            above = at[column] + ((high + 2) >> shift)
+            below = at[column] + ((low + 1) >> shift)
+            passing = cumulative[above] - cumulative[below]
+            if shift > 0:
+                passing += (cumulative[above + 1] - cumulative[above]) * np.float32((high + 2) & within) / bin_width
+                passing -= (cumulative[below + 1] - cumulative[below]) * np.float32((low + 1) & within) / bin_width
+            passing = max(passing, np.float32(1e-9))
+            if low < high:
+                group[k] += 1
+                if passing > widest * present[column]:
+                    continue
+            share[k] = passing / reaching[column]
+    return share
 
 
 @kernel
@@ -123,46 +156,41 @@ def choose(
     settings: Settings,
     least: int,
     sizes: NDArray[np.int64],
-) -> NDArray[np.int64]:
-    """Each conjunction's access predicate (-1: none); `sizes` counts them per group, groups below `least` are closed.
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Each conjunction's access predicate and its group (-1: none); `sizes` counts per group.
 
     Among predicates that are about as selective, the one in the most popular group is taken, so that there are
-    few branches.
+    few branches. Groups with fewer than `least` members are closed.
     """
     groups = sizes.shape[0]
     n = conjunctions.shape[0]
-    start = np.zeros(n + 1, np.int64)
-    for i in range(n):
-        start[i + 1] = start[i] + table.start[conjunctions[i] + 1] - table.start[conjunctions[i]]
-    share = np.empty(start[n], np.float32)
+    start = first_predicates(table, conjunctions)
     group = np.empty(start[n], np.int32)
+    share = weigh_all(table, conjunctions, start, frequencies, path, settings.widest, group)
+    slack = np.float32(settings.slack)
     best = np.empty(n, np.float32)
     popular = np.zeros(groups, np.int64)
     for i in range(n):
-        first = table.start[conjunctions[i]]
         best[i] = UNUSABLE
         for k in range(start[i], start[i + 1]):
-            p = first + k - start[i]
-            group[k] = group_of(table, p, path)
-            share[k] = share_passing(table, p, frequencies, path, settings.widest)
             best[i] = min(best[i], share[k])
         if best[i] < UNUSABLE:
-            accepted = settings.slack * best[i]
             for k in range(start[i], start[i + 1]):
-                if share[k] <= accepted:
+                if share[k] <= slack * best[i]:
                     popular[group[k]] += 1
     chosen = np.empty(n, np.int64)
+    chosen_group = np.empty(n, np.int32)
     closed = np.zeros(groups, np.bool_)
     for last in range(2):
         sizes[:] = 0
         for i in range(n):
-            accepted = settings.slack * best[i]
+            accepted = slack * best[i]
             most = np.int64(0)
             second = np.float32(0.5)
             found = np.int64(-1)
             second_best = np.int64(-1)
             for k in range(start[i], start[i + 1]):
-                if share[k] == UNUSABLE or closed[group[k]]:
+                if share[k] >= UNUSABLE or closed[group[k]]:
                     continue
                 if share[k] <= accepted:
                     if popular[group[k]] > most:
@@ -174,14 +202,19 @@ def choose(
             # Groups that came out too small are closed the second time; their members look elsewhere.
             if last == 1 and found < 0:
                 found = second_best
-            chosen[i] = -1
+            chosen[i] = found
+            chosen_group[i] = -1
             if found >= 0:
+                chosen_group[i] = group[found]
                 sizes[group[found]] += 1
-                chosen[i] = table.start[conjunctions[i]] + found - start[i]
         if last == 0:
             for g in range(groups):
                 closed[g] = sizes[g] < least
     for g in range(groups):
         if sizes[g] < least:
             sizes[g] = 0
-    return chosen
+    for i in range(n):
+        if chosen_group[i] >= 0 and sizes[chosen_group[i]] == 0:
+            chosen_group[i] = -1
+        chosen[i] += table.start[conjunctions[i]] - start[i]
+    return chosen, chosen_group

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.kernels.bundles import PredicateTable
-from vedette.kernels.cluster_choice import Frequencies, Path, covers, share_passing
+from vedette.kernels.cluster_choice import IMPLIED, Frequencies, Path, first_predicates, weigh_all
 from vedette.kernels.compile import kernel
 
 SLOTS = 16384  # of the hash that finds equal predicates; a page has at most a quarter as many
@@ -107,9 +107,9 @@ def write_page(
     ranks = path.low.shape[0]
     used = pages.used
     n = conjunctions.shape[0]
-    start = np.zeros(n + 1, np.int64)
-    for i in range(n):
-        start[i + 1] = start[i] + table.start[conjunctions[i] + 1] - table.start[conjunctions[i]]
+    start = first_predicates(table, conjunctions)
+    passing = weigh_all(table, conjunctions, start, frequencies, path, 1.0, np.empty(start[n], np.int32))
+    column_of, low_of, width_of, slots = table.column, table.low, table.width, pages.slots
     kept = np.empty(start[n], np.int64)  # per kept predicate: which it is,
     share = np.empty(start[n], np.float32)  # how many events pass it,
     number = np.empty(start[n], np.int32)  # and its number among the distinct ones
@@ -121,48 +121,43 @@ def write_page(
     distinct = 0
     for i in range(n):
         begin = k
-        for p in range(table.start[conjunctions[i]], table.start[conjunctions[i] + 1]):
-            column = table.column[p]
-            passing = TOKENS_LAST
-            if column < ranks:
-                if covers(path, column, table.low[p], table.width[p]):
-                    continue
-                passing = share_passing(table, p, frequencies, path, 1.0)
-            slot = predicate_slot(column, table.low[p], table.width[p])
+        for j in range(start[i], start[i + 1]):
+            if passing[j] == IMPLIED:
+                continue
+            p = table.start[conjunctions[i]] + j - start[i]
+            column = column_of[p]
+            passed = passing[j] if column < ranks else TOKENS_LAST
+            slot = predicate_slot(column, low_of[p], width_of[p])
             while True:
-                known = pages.slots[slot]
+                known = slots[slot]
                 if known < 0:
                     known = np.int32(distinct)
-                    pages.slots[slot] = known
+                    slots[slot] = known
                     slot_of[known] = slot
                     first_use[known] = p
                     distinct += 1
                     break
                 other = first_use[known]
-                if (
-                    table.column[other] == column
-                    and table.low[other] == table.low[p]
-                    and table.width[other] == table.width[p]
-                ):
+                if column_of[other] == column and low_of[other] == low_of[p] and width_of[other] == width_of[p]:
                     break
                 slot = (slot + 1) & (SLOTS - 1)
             uses[known] += 1
             # Insertion sort by selectivity: a handful of predicates.
             place = k
-            while place > begin and share[place - 1] > passing:
+            while place > begin and share[place - 1] > passed:
                 kept[place] = kept[place - 1]
                 share[place] = share[place - 1]
                 number[place] = number[place - 1]
                 place -= 1
             kept[place] = p
-            share[place] = passing
+            share[place] = passed
             number[place] = known
             k += 1
         ends[i] = k
     first_shared = used[SHARED]
     local = np.full(distinct, -1, np.int32)
     for d in range(distinct):
-        pages.slots[slot_of[d]] = -1
+        slots[slot_of[d]] = -1
         p = first_use[d]
         if uses[d] > 1 and table.column[p] < ranks:
             s = used[SHARED]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.kernels.bundles import CodedBatch
-from vedette.kernels.compile import inlined, kernel
+from vedette.kernels.compile import kernel
 from vedette.kernels.lanes import FEW_LANES, LANES, lowest_bit, passes, within16, within64
 from vedette.kernels.tokens import contains_token
 
@@ -74,23 +74,6 @@ def hash_slot(children: NDArray[np.int32], at: int, size: int, key: int) -> int:
         place = (place + 1) & (size - 1)
 
 
-@inlined
-def gather(values: NDArray[np.int32], events: NDArray[np.int32], lanes: NDArray[np.int32], at: int) -> None:
-    """Bring the ranks of a block's events side by side."""
-    for i in range(events.shape[0]):
-        lanes[at + i] = values[events[i]]
-
-
-@inlined
-def within(lanes: NDArray[np.int32], at: int, few: bool, low: np.int32, width: np.uint32) -> np.uint64:
-    """The lanes that pass."""
-    if few:
-        mask = within16(lanes, at, low, width)
-    else:
-        mask = within64(lanes, at, low, width)
-    return mask
-
-
 @kernel
 def with_token(
     batch: CodedBatch, events: NDArray[np.int32], mask: np.uint64, column: int, token: int, wanted: bool
@@ -110,62 +93,86 @@ def with_token(
 def verify(
     index: ClusterArrays,
     batch: CodedBatch,
-    page: int,
-    events: NDArray[np.int32],
+    lists: NDArray[np.int32],
+    visits: NDArray[np.int64],
     scratch: Scratch,
-    block: int,
     out: tuple[NDArray[np.int32], NDArray[np.int32]],
-    count: int,
-) -> tuple[int, int]:
-    """Test the entries of a page for a list of events; returns the new `count` and the number of the last block."""
+    counts: NDArray[np.int64],
+) -> None:
+    """Test the entries of pages, each for its list of events.
+
+    `visits` has rows of page, first and last of its list; `counts` holds the pairs found and the blocks done so
+    far. Many pages in one call, and all arrays in local names: a call that takes arrays is dear.
+    """
     ranks = batch.ranks.shape[0]
-    first_shared = index.pages[page, 0]
+    pages, references, owned, reference = index.pages, index.references, index.owned, index.reference
+    shared_column, shared_low, shared_width = index.shared_column, index.shared_low, index.shared_width
+    own_column, own_low, own_width = index.own_column, index.own_low, index.own_width
+    values, conjunction = batch.ranks, index.conjunction
+    count = counts[0]
+    block = counts[1]
     out_event, out_conjunction = out
     room = out_event.shape[0]
     lanes, lanes_of, masks, mask_of = scratch.lanes, scratch.lanes_of, scratch.mask, scratch.mask_of
-    for base in range(0, events.shape[0], LANES):
-        here = events[base : base + LANES]
-        few = here.shape[0] <= FEW_LANES
-        block += 1
-        everyone = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(LANES - here.shape[0])
-        next_reference = index.pages[page, 2]
-        next_own = index.pages[page, 3]
-        for e in range(index.pages[page, 1], index.pages[page + 1, 1]):
-            mask = everyone
-            r = next_reference
-            p = next_own
-            next_reference = r + np.int64(index.references[e])
-            next_own = p + np.int64(index.owned[e])
-            while r < next_reference and mask != np.uint64(0):
-                local = np.int64(index.reference[r])
-                if mask_of[local] != block:
-                    mask_of[local] = block
-                    s = first_shared + local
-                    column = np.int64(index.shared_column[s])
-                    if lanes_of[column] != block:
-                        lanes_of[column] = block
-                        gather(batch.ranks[column], here, lanes, column * LANES)
-                    masks[local] = within(lanes, column * LANES, few, index.shared_low[s], index.shared_width[s])
-                mask &= masks[local]
-                r += 1
-            while p < next_own and mask != np.uint64(0):
-                column = np.int64(index.own_column[p])
-                if column < ranks:
-                    if lanes_of[column] != block:
-                        lanes_of[column] = block
-                        gather(batch.ranks[column], here, lanes, column * LANES)
-                    mask &= within(lanes, column * LANES, few, index.own_low[p], index.own_width[p])
-                else:
-                    # Tokens cost more than a comparison: only the lanes still alive are asked.
-                    mask = with_token(batch, here, mask, column - ranks, index.own_low[p], index.own_width[p] == 0)
-                p += 1
-            while mask != np.uint64(0):
-                if count < room:
-                    out_event[count] = here[lowest_bit(mask)]
-                    out_conjunction[count] = index.conjunction[e]
-                mask &= mask - np.uint64(1)
-                count += 1
-    return count, block
+    for v in range(visits.shape[0]):
+        page = visits[v, 0]
+        first_shared = pages[page, 0]
+        for base in range(visits[v, 1], visits[v, 2], LANES):
+            alive = min(visits[v, 2] - base, LANES)
+            few = alive <= FEW_LANES
+            block += 1
+            everyone = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(LANES - alive)
+            next_reference = pages[page, 2]
+            next_own = pages[page, 3]
+            for e in range(pages[page, 1], pages[page + 1, 1]):
+                mask = everyone
+                r = next_reference
+                p = next_own
+                next_reference = r + np.int64(references[e])
+                next_own = p + np.int64(owned[e])
+                while r < next_reference and mask != np.uint64(0):
+                    local = np.int64(reference[r])
+                    if mask_of[local] != block:
+                        mask_of[local] = block
+                        s = first_shared + local
+                        column = np.int64(shared_column[s])
+                        at = column * LANES
+                        if lanes_of[column] != block:
+                            lanes_of[column] = block
+                            for i in range(alive):
+                                lanes[at + i] = values[column, lists[base + i]]
+                        if few:
+                            masks[local] = within16(lanes, at, shared_low[s], shared_width[s])
+                        else:
+                            masks[local] = within64(lanes, at, shared_low[s], shared_width[s])
+                    mask &= masks[local]
+                    r += 1
+                while p < next_own and mask != np.uint64(0):
+                    column = np.int64(own_column[p])
+                    if column < ranks:
+                        at = column * LANES
+                        if lanes_of[column] != block:
+                            lanes_of[column] = block
+                            for i in range(alive):
+                                lanes[at + i] = values[column, lists[base + i]]
+                        if few:
+                            mask &= within16(lanes, at, own_low[p], own_width[p])
+                        else:
+                            mask &= within64(lanes, at, own_low[p], own_width[p])
+                    else:
+                        # Tokens cost more than a comparison: only the lanes still alive are asked.
+                        mask = with_token(
+                            batch, lists[base : base + alive], mask, column - ranks, own_low[p], own_width[p] == 0
+                        )
+                    p += 1
+                while mask != np.uint64(0):
+                    if count < room:
+                        out_event[count] = lists[base + lowest_bit(mask)]
+                        out_conjunction[count] = conjunction[e]
+                    mask &= mask - np.uint64(1)
+                    count += 1
+    counts[0] = count
+    counts[1] = block
 
 
 @kernel
@@ -248,9 +255,9 @@ def route(
     """Write the pairs that fit into the output, return how many there are."""
     out = (out_event, out_conjunction)
     events = batch.ranks.shape[1]
-    count = 0
-    blocks = 0
+    counts = np.zeros(2, np.int64)
     slot_count = scratch.slot_count
+    visits = np.empty((256, 3), np.int64)
     # Lists of events lie one after the other; a list is given up when all that came after it is done.
     lists = np.empty(max(4 * events, 64), np.int32)
     for i in range(events):
@@ -272,8 +279,15 @@ def route(
         last = stack[depth, 3]
         here = lists[first:last]
         if branch == 0:
-            for page in range(index.nodes[node, 2], index.nodes[node, 2] + index.nodes[node, 3]):
-                count, blocks = verify(index, batch, page, here, scratch, blocks, out, count)
+            many = np.int64(index.nodes[node, 3])
+            if many > 0:
+                if many > visits.shape[0]:
+                    visits = np.empty((2 * many, 3), np.int64)
+                for i in range(many):
+                    visits[i, 0] = index.nodes[node, 2] + i
+                    visits[i, 1] = first
+                    visits[i, 2] = last
+                verify(index, batch, lists, visits[:many], scratch, out, counts)
         if branch >= index.nodes[node, 1]:
             continue
         if branch + 1 < index.nodes[node, 1]:
@@ -303,7 +317,10 @@ def route(
             taller = np.empty((2 * (depth + touching), 4), np.int64)
             taller[:depth] = stack[:depth]
             stack = taller
+        if touching > visits.shape[0]:
+            visits = np.empty((2 * touching, 3), np.int64)
         begin = last
+        visiting = 0
         for i in range(touching):
             slot = touched[i]
             end = np.int64(slot_count[slot])
@@ -316,9 +333,14 @@ def route(
                 stack[depth, 3] = end
                 depth += 1
             else:
-                count, blocks = verify(index, batch, -2 - child, lists[begin:end], scratch, blocks, out, count)
+                visits[visiting, 0] = -2 - child
+                visits[visiting, 1] = begin
+                visits[visiting, 2] = end
+                visiting += 1
             begin = end
-    return count
+        if visiting > 0:
+            verify(index, batch, lists, visits[:visiting], scratch, out, counts)
+    return counts[0]
 
 
 @kernel

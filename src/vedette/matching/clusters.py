@@ -19,7 +19,7 @@ from vedette.kernels.lanes import LANES
 from vedette.matching.index import Arrays
 from vedette.matching.scan import collect
 
-DEFAULTS = Settings(batch=16384.0, page=64, widest=0.4, slack=1.5, replication=4.0, replication_in_all=8.0)
+DEFAULTS = Settings(batch=16384.0, page=128, widest=0.4, slack=1.5, replication=4.0, replication_in_all=4.0)
 
 # A sample never rules a value out: this share of the events is taken to be spread evenly over the ranks.
 UNSEEN = 0.05
