@@ -145,3 +145,20 @@ def ranks_of(steps: RankSteps, keys: NDArray[np.int64], present: NDArray[np.bool
             left += np.uint64((left < right) & (breakpoints[left] <= key))
             left += np.uint64((left < right) & (breakpoints[final] <= key))
             out[i] = np.int32(left)
+
+
+@kernel
+def ranks_of_one(
+    breakpoints: NDArray[np.int64], first: NDArray[np.int64], keys: NDArray[np.int64], ranks: NDArray[np.int32]
+) -> None:
+    """One event: the breakpoints of column c are those from `first[c]` on; where `ranks` is MISSING, it stays so."""
+    for c in range(keys.size):
+        if ranks[c] != MISSING:
+            left, right = first[c], first[c + 1]
+            while left < right:
+                middle = (left + right) >> 1
+                if breakpoints[middle] <= keys[c]:
+                    left = middle + 1
+                else:
+                    right = middle
+            ranks[c] = left - first[c]

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from vedette.kernels.ranks import rank_steps, ranks_of
 from vedette.language.normalform import Elementary
 from vedette.schema.columns import Column
 
@@ -149,14 +150,13 @@ def sorted_distinct(keys: KeyTable) -> KeyTable:
 
 
 def positions(table: KeyTable, keys: KeyTable) -> NDArray[np.int64]:
-    """Where in a sorted table each of the keys is (or, for int64, would be)."""
+    """Where in a sorted table each of the keys is; of those that are not in it, anything."""
     if isinstance(table, np.ndarray):
         if len(table) < 4096 or len(keys) < 4096:
             return np.searchsorted(table, keys)
-        order = np.argsort(keys)  # searched in order, a large table stays in the cache
-        found = np.empty(len(keys), np.int64)
-        found[order] = np.searchsorted(table, keys[order])
-        return found
+        ranks = np.empty(len(keys), np.int32)
+        ranks_of(rank_steps(table), keys, np.ones(len(keys), np.bool_), ranks)
+        return ranks.astype(np.int64) - 1
     places: NDArray[np.int32] = pc.index_in(keys, value_set=table).fill_null(-1).to_numpy()
     return places.astype(np.int64)
 

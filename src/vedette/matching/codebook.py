@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vedette.kernels.bundles import MISSING, CodedBatch
+from vedette.kernels.ranks import ranks_of_one
 from vedette.matching.once import once
 from vedette.matching.rank_columns import KeyRanks, RankColumn, RankSource, TextRanks
 from vedette.schema.columns import Column, ColumnData
@@ -38,7 +39,7 @@ class ProbeColumn:
 
 @dataclass(frozen=True)
 class Codebook:
-    """Rank columns, then token columns: members first, then probes."""
+    """Rank columns (those with keys first), then token columns: members first, then probes."""
 
     ranks: tuple[RankColumn, ...]
     members: tuple[MemberColumn, ...] = ()
@@ -126,35 +127,59 @@ class Prepared:
         return CodedBatch(ranks, sets, self._set_start, self._set_tokens)
 
 
+class _Kept(NamedTuple):
+    """What one thread codes into."""
+
+    batch: CodedBatch
+    ranks: memoryview
+    keys: memoryview
+    key_array: NDArray[np.int64]
+    key_ranks: NDArray[np.int32]
+
+
 class _Ones:
-    """Codes single events into buffers that each thread keeps."""
+    """Codes single events into buffers that each thread keeps.
+
+    The values of an event come in the order of the rank columns: those with keys first, which one kernel ranks.
+    """
 
     def __init__(self, codebook: Codebook) -> None:
-        number = {column: i for i, column in enumerate(codebook.columns)}
         self._codebook = codebook
-        self._ranked = [(number[r.column], _ranker(r)) for r in codebook.ranks]
-        self._probed = [(number[p.column], p.table) for p in codebook.probes]
+        number = {column: i for i, column in enumerate(codebook.columns)}
+        keyed = [ranks.steps.breakpoints for ranks in codebook.ranks if isinstance(ranks, KeyRanks) and ranks.has_keys]
+        self._keyed = len(keyed)
+        self._first = np.cumsum([0, *(len(points) for points in keyed)], dtype=np.int64)
+        self._breakpoints = np.concatenate([np.zeros(0, np.int64), *keyed])
+        self._others = [(i, _ranker(ranks)) for i, ranks in enumerate(codebook.ranks) if i >= self._keyed]
+        self._probed = [(number[probe.column], probe.table) for probe in codebook.probes]
+        self._missing = np.full(len(codebook.ranks), MISSING, np.int32).data
         self._local = threading.local()
 
     def code(self, values: Sequence[Any]) -> CodedBatch:
         try:
-            batch, ranks = self._local.kept
+            kept: _Kept = self._local.kept
         except AttributeError:
-            batch, ranks = self._new()
-        for i, (place, rank) in enumerate(self._ranked):
-            value = values[place]
-            ranks[i] = MISSING if value is None else rank(value)
-        if not len(batch.sets):
-            return batch  # type: ignore[no-any-return]
-        return self._with_sets(batch, values)
+            kept = self._local.kept = self._new()
+        batch, ranks, keys, key_array, key_ranks = kept
+        ranks[:] = self._missing
+        for i, value in enumerate(values[: self._keyed]):
+            if value is not None:
+                keys[i] = value
+                ranks[i] = 0
+        ranks_of_one(self._breakpoints, self._first, key_array, key_ranks)
+        for i, rank in self._others:
+            value = values[i]
+            if value is not None:
+                ranks[i] = rank(value)
+        return self._with_sets(batch, values) if len(batch.sets) else batch
 
-    def _new(self) -> tuple[CodedBatch, memoryview]:
+    def _new(self) -> _Kept:
         book = self._codebook
         ranks = np.zeros((len(book.ranks), 1), np.int32)
         sets = np.zeros((len(book.members) + len(book.probes), 1), np.int32)
         batch = CodedBatch(ranks, sets, np.zeros(1, np.int64), np.zeros(0, np.int32))
-        self._local.kept = batch, ranks.reshape(-1).data
-        return self._local.kept  # type: ignore[no-any-return]
+        keys, flat = np.zeros(self._keyed, np.int64), ranks.reshape(-1)
+        return _Kept(batch, flat.data, keys.data, keys, flat[: self._keyed])
 
     def _with_sets(self, batch: CodedBatch, values: Sequence[Any]) -> CodedBatch:
         """The few sets that this event has, gathered into arrays of their own."""
@@ -172,12 +197,9 @@ class _Ones:
         return batch._replace(set_start=start, set_tokens=np.concatenate(found))
 
 
-def _ranker(ranks: RankColumn) -> Any:
+def _ranker(ranks: RankColumn) -> Callable[[Any], int]:
     """How one value of the column, not missing, is ranked."""
-    kind = ranks.column.type
-    if isinstance(ranks, TextRanks) or (isinstance(ranks, KeyRanks) and kind.kind.keyed and not kind.is_list):
-        return ranks.rank_one
-    return _present
+    return ranks.rank_one if isinstance(ranks, TextRanks) else _present
 
 
 def _present(value: object) -> int:

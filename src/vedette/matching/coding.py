@@ -42,7 +42,7 @@ def encode_clauses(clauses: Clauses) -> tuple[Codebook, PredicateTable]:
     members: list[MemberColumn] = []
     probes: list[ProbeColumn] = []
     token_parts: list[ColumnPredicates] = []
-    for column in clauses.columns:
+    for column in sorted(clauses.columns, key=_no_keys):
         arcs = clauses.arcs.get(column)
         listed = clauses.members.get(column)
         if arcs is None and listed is None:
@@ -63,6 +63,11 @@ def encode_clauses(clauses: Clauses) -> tuple[Codebook, PredicateTable]:
             token_parts.append(part)
     table = table_of(clauses.size, [*rank_parts, *token_parts])
     return Codebook(tuple(ranks), tuple(members), tuple(probes)), table
+
+
+def _no_keys(column: Column) -> bool:
+    """Columns with keys come first."""
+    return not column.type.kind.keyed or column.type.is_list
 
 
 def _rank_keys(column: Column, arcs: Arcs, listed: Members) -> tuple[RankColumn, ColumnPredicates, NDArray[np.int64]]:

@@ -40,13 +40,10 @@ class KeyRanks:
         """The rank of the greatest values."""
         return len(self.steps.breakpoints)
 
-    @once
-    def _breakpoints(self) -> memoryview:
-        return np.ascontiguousarray(self.steps.breakpoints).data
-
-    def rank_one(self, key: int) -> int:
-        """The rank of one key."""
-        return bisect_right(self._breakpoints, key)
+    @property
+    def has_keys(self) -> bool:
+        """Values have keys; of lists, points and regions only the presence is ranked."""
+        return self.column.type.kind.keyed and not self.column.type.is_list
 
 
 @dataclass(frozen=True)

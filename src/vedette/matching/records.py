@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -94,13 +95,12 @@ class Records:
     def names(self, ordinals: list[int]) -> list[str]:
         """The ids of a few ordinals; each is read from the array once."""
         read = self._read
-        found: list[str] = []
-        for ordinal in ordinals:
-            name = read[ordinal]
-            if name is None:
-                name = read[ordinal] = self.ids[ordinal].as_py()
-            found.append(name)
-        return found
+        found = [read[ordinal] for ordinal in ordinals]
+        if None in found:
+            for place, ordinal in enumerate(ordinals):
+                if found[place] is None:
+                    found[place] = read[ordinal] = self.ids[ordinal].as_py()
+        return cast("list[str]", found)
 
 
 def _strings(values: Sequence[str | None] | pa.Array | None, size: int) -> pa.Array:
