@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -131,8 +132,10 @@ def run(plan: Plan, console: Console) -> Report:
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("", total=len(todo))
         try:
-            for stage in todo:
+            for number, stage in enumerate(todo, 1):
                 progress.update(task, description=stage.name)
+                if not console.is_terminal:
+                    print(f"{number}/{len(todo)} {stage.name}", file=sys.stderr, flush=True)
                 stage.work(report)
                 progress.advance(task)
         except KeyboardInterrupt:

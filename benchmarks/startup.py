@@ -62,7 +62,7 @@ def _child() -> None:
     table, one = forms.arrow(made.events(1000)), forms.dicts(made.events(1))[0]
     schema = forms.schema(made.events(1).attributes)
     begin = time.perf_counter()
-    from vedette.matching.subscriptions import Subscriptions
+    from vedette import Subscriptions
 
     imported = time.perf_counter()
 
