@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -157,11 +158,21 @@ def test_a_quote_that_is_never_closed_spoils_its_line_only(tmp_path: Path) -> No
     assert "quote" in reject.reason
 
 
-def test_text_that_is_not_utf8_reaches_the_encoder(tmp_path: Path) -> None:
-    events = opened(tmp_path, b"a,b\nx,1\n\xff,2\n")
-    (chunk,) = events
-    (reject,) = chunk.rejected(encode(chunk.events, [Column("a", events.schema["a"])], events.schema).rejects)
-    assert (reject.line, reject.raw) == (3, "\ufffd,2")
+def test_rows_that_are_not_utf8_are_rejected(tmp_path: Path) -> None:
+    (chunk,) = opened(tmp_path, b"a,b\nx,1\n\xff,2\n\xff\ny,3,4\n5,6\n")
+    assert rows([chunk]) == [{"a": "x", "b": 1}, {"a": "5", "b": 6}]
+    assert chunk.rows.tolist() == [0, 4]
+    assert [(reject.line, reject.raw, reject.reason) for reject in chunk.rejects] == [
+        (3, "\ufffd,2", "the row is not UTF-8 text"),
+        (4, "\ufffd", "the row is not UTF-8 text"),
+        (5, "y,3,4", "3 fields instead of 2"),
+    ]
+
+
+def test_lines_may_end_in_any_way(tmp_path: Path) -> None:
+    chunks = list(opened(tmp_path, b'a,b\r1,2\r\n3,"4\r5"\n\r6,7'))
+    assert rows(chunks) == [{"a": 1, "b": "2"}, {"a": 3, "b": "4\r5"}, {"a": 6, "b": "7"}]
+    assert [line for chunk in chunks for line in (chunk.lines if chunk.lines is not None else [])] == [2, 3, 6]
 
 
 def test_standard_input_is_judged_by_its_first_rows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,4 +223,5 @@ def test_records_are_those_of_the_csv_module(table: list[list[str]], size: int) 
             found.append(records.text[records.start[place] : records.end[place]].decode())
             lines.append(int(records.line[place]))
     assert [next(csv.reader(io.StringIO(record, newline=""))) for record in found] == table
-    assert lines == [1 + sum(record.count("\n") + 1 for record in found[:place]) for place in range(len(found))]
+    heights = [len(re.findall("\r\n?|\n", record)) + 1 for record in found]
+    assert lines == [1 + sum(heights[:place]) for place in range(len(found))]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -25,6 +26,8 @@ from vedette.files.records import Records, split_records
 from vedette.files.sources import Source
 from vedette.schema.arrow_types import infer_arrow
 from vedette.schema.schema import Schema
+
+_MARK = b"\xef\xbb\xbf"
 
 
 class CsvEvents:
@@ -61,9 +64,10 @@ class CsvEvents:
             row += len(records)
 
     def _guess(self, records: Records) -> Mapping[str, Any]:
-        if records.unclosed:
+        text, places = records.readable()
+        if not len(places):
             return {}
-        table = self._parse(records.text, {}, [])
+        table = self._parse(text, {}, [])
         return dict(zip(table.column_names, table.schema.types, strict=True))
 
     def _parse(
@@ -75,6 +79,8 @@ class CsvEvents:
             strays.append((stray.number - 1, stray.actual_columns))
             return "skip"
 
+        if text.startswith(_MARK):  # Arrow would drop it, but only a file begins with one, not a part of it
+            text = b"\n" + text
         return pa_csv.read_csv(
             io.BytesIO(text),
             pa_csv.ReadOptions(use_threads=False, column_names=self.names, block_size=max(1, len(text))),
@@ -86,35 +92,30 @@ class CsvEvents:
 
     def _chunks(self, records: Records, row: int, chunk: int) -> Iterator[EventChunk]:
         size = len(records)
-        reasons: dict[int, str] = {}
-        if records.unclosed:
-            table, good = self._empty(), np.zeros(0, np.int64)
-            reasons[0] = "a quote is opened and never closed"
-        elif size == 0:
-            return
-        else:
+        text, places = records.readable()
+        stray = "a quote is opened and never closed" if records.unclosed else "the row is not UTF-8 text"
+        reasons = dict.fromkeys(_without(np.arange(size), places).tolist(), stray)
+        if len(places):
             strays: list[tuple[int, int]] = []
-            table, broken = self._typed(records.text, strays)
-            for place, fields in strays:
-                reasons[place] = f"{fields} fields instead of {len(self.names)}"
-            good = np.setdiff1d(np.arange(size), np.array(list(reasons), np.int64))
-            for place, reason in broken.items():
-                reasons[int(good[place])] = reason
+            table, broken = self._typed(text, strays)
+            reasons |= {int(places[at]): f"{fields} fields instead of {len(self.names)}" for at, fields in strays}
+            good = _without(places, places[[at for at, _ in strays]])
+            reasons |= {int(good[at]): reason for at, reason in broken.items()}
             if broken:
-                kept = np.setdiff1d(np.arange(len(good)), np.array(list(broken), np.int64))
+                kept = _without(np.arange(len(good)), np.array(list(broken)))
                 table, good = table.take(pa.array(kept)), good[kept]
-        places = np.array(sorted(reasons), np.int64)
+        else:
+            table = pa.table({name: pa.array([], stored) for name, stored in (self.types or {}).items()})
+            good = places
+        bad = sorted(reasons)
         for begin in range(0, size, chunk):
             end = min(size, begin + chunk)
             first, last = np.searchsorted(good, [begin, end])
             rejects = [
                 RejectedEvent(row + place, int(records.line[place]), reasons[place], records.raw(place))
-                for place in places[(places >= begin) & (places < end)].tolist()
+                for place in bad[bisect_left(bad, begin) : bisect_left(bad, end)]
             ]
             yield _chunk(table.slice(first, last - first), good[first:last], records, row, rejects)
-
-    def _empty(self) -> Any:
-        return pa.table({name: pa.array([], stored) for name, stored in (self.types or {}).items()})
 
     def _typed(self, text: bytes, strays: list[tuple[int, int]]) -> tuple[Any, dict[int, str]]:
         """The table, and those of its rows that have a cell which does not fit, with the reason."""
@@ -187,7 +188,10 @@ class _Records:
 
 
 def _header(source: Source, text: str) -> list[str]:
-    names = next(csv.reader([text], strict=False), [])
+    try:
+        names = next(csv.reader([text]), [])
+    except csv.Error as error:
+        raise FileError(f"{source.name}: the header cannot be read ({error})\nHint: mend the first line") from None
     names = [name.strip() or f"column{place}" for place, name in enumerate(names, 1)]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -218,6 +222,10 @@ def _chunk(
         rejects,
         lambda place: records.raw(int(places[place])),
     )
+
+
+def _without(places: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.setdiff1d(places, others, assume_unique=True) if len(others) else places
 
 
 def _widen(seen: dict[str, Any], guessed: Mapping[str, Any]) -> None:

@@ -13,6 +13,7 @@ LONGEST = 1 << 23  # 8 MiB: a quote that is not closed within that is taken for 
 _NEWLINE = 10
 _RETURN = 13
 # A quote opens a field only at its beginning; a doubled one inside stands for itself.
+_LINE_END = re.compile(rb"\r\n?|\n")
 _QUOTED = re.compile(rb'(?:\A|(?<=[,\r\n]))"[^"]*(?:""[^"]*)*("|\Z)')
 
 
@@ -30,25 +31,36 @@ class Records(NamedTuple):
 
     def raw(self, place: int) -> str:
         """The text of a record."""
-        return self.text[self.start[place] : self.end[place]].rstrip(b"\r").decode("utf-8", "replace")
+        return self._octets(place).rstrip(b"\r").decode("utf-8", "replace")
+
+    def readable(self) -> tuple[bytes, NDArray[np.int64]]:
+        """The records that are UTF-8 text without an open quote, and which ones they are."""
+        places = np.arange(0 if self.unclosed else len(self))
+        if not len(places) or _is_utf8(self.text):
+            return self.text, places
+        places = np.array([place for place in places.tolist() if _is_utf8(self._octets(place))], np.int64)
+        return b"".join(self._octets(place) + b"\n" for place in places.tolist()), places
+
+    def _octets(self, place: int) -> bytes:
+        return self.text[self.start[place] : self.end[place]]
 
 
 def split_records(blocks: Iterable[bytes], longest: int = LONGEST) -> Iterator[Records]:
-    """The records of a CSV text, about a block at a time."""
+    """The records of a CSV text, about a block at a time. A line ends with LF, CR LF, or CR alone."""
     line = 1
     text = b""
     for block, is_last in _with_end(blocks):
         text += block
         while text:
-            records = _whole(text, line)
+            records, lines = _whole(text, line)
             if records is not None:
                 yield records
-                text, line = text[len(records.text) :], line + records.text.count(b"\n")
+                text, line = text[len(records.text) :], line + lines
             elif is_last or len(text) > longest:
-                head, _, text = text.partition(b"\n")
-                head += b"\n"
-                yield Records(head, np.array([0]), np.array([len(head) - 1]), np.array([line]), unclosed=True)
-                line += 1
+                first_end = _LINE_END.search(text)
+                end, cut = first_end.span() if first_end is not None else (len(text), len(text))
+                yield Records(text[:cut], np.array([0]), np.array([end]), np.array([line]), unclosed=True)
+                text, line = text[cut:], line + 1
             else:
                 break
 
@@ -64,6 +76,14 @@ def _with_end(blocks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
         yield held if held.endswith(b"\n") else held + b"\n", True
 
 
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def _quoted_spans(text: bytes) -> list[tuple[int, int]]:
     """Quoted fields that hold a line end; an unclosed one reaches to the end of the text."""
     if b'"' not in text:
@@ -73,30 +93,36 @@ def _quoted_spans(text: bytes) -> list[tuple[int, int]]:
         begin, end = field.span()
         if not field.group(1):
             end = len(text) + 1
-        if end > len(text) or text.find(b"\n", begin, end) >= 0:
+        if text.find(b"\n", begin, end) >= 0 or text.find(b"\r", begin, end) >= 0:
             spans.append((begin, end))
     return spans
 
 
-def _whole(text: bytes, line: int) -> Records | None:
-    """The whole records at the beginning of the text; None if not even the first one is."""
-    spans = _quoted_spans(text)
-    last = text.rfind(b"\n")
-    for begin, close in reversed(spans):
-        if last >= close:
-            break
-        if last >= begin:
-            last = text.rfind(b"\n", 0, begin)
-    if last < 0:
-        return None
-    text = text[: last + 1]
+def _line_ends(text: bytes) -> NDArray[np.int64]:
+    """Where lines end: the last byte of each line end. A CR at the very end may be half of one: it does not count."""
     octets = np.frombuffer(text, np.uint8)
-    newlines = end = np.flatnonzero(octets == _NEWLINE)
+    if b"\r" not in text:
+        return np.flatnonzero(octets == _NEWLINE)
+    alone = octets == _RETURN
+    alone[:-1] &= octets[1:] != _NEWLINE
+    alone[-1] = False
+    return np.flatnonzero((octets == _NEWLINE) | alone)
+
+
+def _whole(text: bytes, line: int) -> tuple[Records | None, int]:
+    """The whole records at the beginning of the text, and over how many lines they go; None if there is none."""
+    spans = _quoted_spans(text)
+    newlines = end = _line_ends(text)
     if spans:
         begins, closes = np.array(spans).T
         field = np.searchsorted(begins, newlines) - 1  # the last field that begins before
         end = newlines[(field < 0) | (newlines >= closes[field])]
+    if not len(end):
+        return None, 0
+    text = text[: int(end[-1]) + 1]
+    octets = np.frombuffer(text, np.uint8)
     start = np.concatenate([[0], end[:-1] + 1])
     blank = (end == start) | ((end == start + 1) & (octets[start] == _RETURN))
     start, end = start[~blank], end[~blank]
-    return Records(text, start, end, line + np.searchsorted(newlines, start))
+    lines = int(np.searchsorted(newlines, len(text)))
+    return Records(text, start, end, line + np.searchsorted(newlines, start)), lines

@@ -11,6 +11,8 @@ from vedette.errors import FileError
 from vedette.files.sources import Source
 
 DEEPEST = 64
+# What PyYAML lets through from a scalar with a wrong tag, such as an empty `!!int`, is not only its own error.
+_ERRORS = (yaml.YAMLError, ValueError, ArithmeticError, LookupError, TypeError, AttributeError)
 # libyaml's parser is ten times as fast, where there is one.
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -27,7 +29,7 @@ def yaml_records(source: Source) -> Iterator[tuple[int, Any]]:
             for part in node.value if listed else [node]:
                 if listed or not _is_nothing(part):
                     yield part.start_mark.line + 1, loader.construct_document(part)
-    except (yaml.YAMLError, ValueError, OverflowError) as error:
+    except _ERRORS as error:
         raise _not_yaml(source, error) from None
 
 
@@ -37,7 +39,7 @@ def yaml_content(source: Source) -> Any:
     try:
         _check_depth(source, text)
         return yaml.load(text, _LOADER)
-    except (yaml.YAMLError, ValueError, OverflowError) as error:
+    except _ERRORS as error:
         raise _not_yaml(source, error) from None
 
 
