@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.language.random_filters import FILTERS, SCHEMA, random_events
 from vedette.errors import InputError, NotSupported, SchemaError, UnknownSubscription
-from vedette.language.ast import Filter
+from vedette.language.ast import And, Filter, Not, Or, TextTest
 from vedette.language.check import check
 from vedette.language.evaluate import evaluate
 from vedette.language.render import render
@@ -27,18 +27,27 @@ def _rows(table: pa.Table) -> list[tuple[Any, str]]:
     return [(row["event"], row["subscription"]) for row in table.to_pylist()]
 
 
+def _without_text(tree: Filter) -> bool:
+    """Some part is a tree that no text stands for: a pattern that is null."""
+    if isinstance(tree, And | Or):
+        return any(_without_text(part) for part in tree.parts)
+    if isinstance(tree, Not):
+        return _without_text(tree.part)
+    return isinstance(tree, TextTest) and tree.pattern.value is None
+
+
 @pytest.mark.interpreted
 @pytest.mark.parametrize("index", NAMES)
 @given(filters=st.lists(FILTERS, min_size=1, max_size=6))
 def test_matches_are_those_of_the_evaluation(index: str, filters: list[Filter]) -> None:
     subs = Subscriptions(SCHEMA)
-    texts = []
+    checked = {}
     for number, tree in enumerate(filters):
-        text = render(tree)
-        subs.add(str(number), text)
-        texts.append(check(tree, SCHEMA, text))
+        if not _without_text(tree):
+            subs.add(str(number), render(tree))
+            checked[str(number)] = check(tree, SCHEMA)
     matcher = subs.compile(index)
-    wanted = [[str(n) for n, one in enumerate(texts) if evaluate(one, event) is True] for event in EVENTS]
+    wanted = [[id_ for id_, one in checked.items() if evaluate(one, event) is True] for event in EVENTS]
     assert _rows(matcher.match_batch(EVENTS)) == [(e, id_) for e, row in enumerate(wanted) for id_ in row]
     for event, row in zip(EVENTS[:6], wanted, strict=False):
         assert matcher.match(event) == row

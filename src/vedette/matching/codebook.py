@@ -15,6 +15,7 @@ from vedette.kernels.ranks import ranks_of_one
 from vedette.matching.once import once
 from vedette.matching.rank_columns import KeyRanks, RankColumn, RankSource, TextRanks
 from vedette.schema.columns import Column, ColumnData
+from vedette.schema.missing import missing
 
 if TYPE_CHECKING:
     from vedette.matching.probes import ProbeTable
@@ -151,7 +152,7 @@ class _Ones:
         self._first = np.cumsum([0, *(len(points) for points in keyed)], dtype=np.int64)
         self._breakpoints = np.concatenate([np.zeros(0, np.int64), *keyed])
         self._others = [(i, _ranker(ranks)) for i, ranks in enumerate(codebook.ranks) if i >= self._keyed]
-        self._probed = [(number[probe.column], probe.table) for probe in codebook.probes]
+        self._probed = [(number[probe.column], probe.table, _of_missing(probe)) for probe in codebook.probes]
         self._missing = np.full(len(codebook.ranks), MISSING, np.int32).data
         self._local = threading.local()
 
@@ -188,13 +189,20 @@ class _Ones:
             rank = int(batch.ranks[member.rank, 0])
             begin, end = (0, 0) if rank == MISSING else (int(member.start[rank]), int(member.start[rank + 1]))
             found.append(member.tokens[begin:end])
-        for place, table in self._probed:
+        for place, table, of_missing in self._probed:
             value = values[place]
-            found.append(np.zeros(0, np.int32) if value is None else table.evaluate_one(value))
+            found.append(of_missing if value is None else table.evaluate_one(value))
         start = np.zeros(len(found) + 1, np.int64)
         np.cumsum([len(tokens) for tokens in found], out=start[1:])
         batch.sets[:, 0] = np.arange(len(found))
         return batch._replace(set_start=start, set_tokens=np.concatenate(found))
+
+
+def _of_missing(probe: ProbeColumn) -> NDArray[np.int32]:
+    """The tokens of an event without a value (a list that is missing has some that say what is not false)."""
+    if not probe.column.type.is_list:
+        return np.zeros(0, np.int32)
+    return probe.table.evaluate_one(missing(probe.column.type, 1))
 
 
 def _ranker(ranks: RankColumn) -> Callable[[Any], int]:

@@ -130,11 +130,15 @@ def _probe_column(column: Column, asked: Asked) -> tuple[ProbeColumn, ColumnPred
     from vedette.matching.probes import ProbeTable  # brings regular expressions and geometry with it
 
     used, token = np.unique(asked.token, return_inverse=True)
-    table = ProbeTable.build(column, [asked.tokens[i] for i in used])
-    false = np.array([-1 if (t := table.false_token(i)) is None else t for i in range(len(used))], np.int32)
-    has_false = asked.negative & (false[token] >= 0)
-    low = np.where(has_false, false[token], token).astype(np.int32)
-    width = (asked.negative & ~has_false).astype(np.uint32)
+    negated = frozenset(token[asked.negative].tolist())
+    table = ProbeTable.build(column, [asked.tokens[i] for i in used], negated=negated, by_absence=True)
+    # What says that a token is false: another token, or one that is not there, or its own absence.
+    false = [
+        (i, True) if (t := table.false_token(i)) is None else (t, table.false_by_absence(i)) for i in range(len(used))
+    ]
+    said_by, by_absence = np.array([t for t, _ in false], np.int32), np.array([absent for _, absent in false], np.bool_)
+    low = np.where(asked.negative, said_by[token], token).astype(np.int32)
+    width = (asked.negative & by_absence[token]).astype(np.uint32)
     return ProbeColumn(column, table), ColumnPredicates(asked.row, low, width)
 
 
