@@ -17,9 +17,9 @@ from vedette.kernels.cluster_choice import FINEST, Frequencies, Settings
 from vedette.kernels.clusters import ClusterArrays, Scratch, route, route_one
 from vedette.kernels.lanes import LANES
 from vedette.matching.index import Arrays
-from vedette.matching.scan import collect
+from vedette.matching.pairs import PairBuffer
 
-DEFAULTS = Settings(batch=16384.0, page=128, widest=0.4, slack=1.5, replication=4.0, replication_in_all=4.0)
+DEFAULTS = Settings(batch=16384.0, page=64, widest=0.4, slack=1.5, replication=4.0, replication_in_all=6.0)
 
 # A sample never rules a value out: this share of the events is taken to be spread evenly over the ranks.
 UNSEEN = 0.05
@@ -35,11 +35,15 @@ class Clusters:
         self._ranks = ranks
         self._largest_page = int(np.diff(arrays.pages[:, 0]).max(initial=1))
         self._local = threading.local()
+        self._buffer = PairBuffer()
 
     @classmethod
     def build(cls, table: PredicateTable, ranks: int, sample: CodedBatch, settings: Settings = DEFAULTS) -> Clusters:
         """Lay the conjunctions out for events like those of the sample."""
         columns = ranks + sample.sets.shape[0]
+        if settings is DEFAULTS:
+            # A small index stays in the cache, where small pages pay; a large one does not.
+            settings = settings._replace(page=int(np.clip((len(table.start) - 1) // 4000, 32, 128)))
         return cls(build(table, columns, ranks, frequencies(table, ranks, sample), settings), ranks)
 
     def match(self, batch: CodedBatch) -> Pairs:
@@ -54,9 +58,7 @@ class Clusters:
             scratch.mask_of.fill(-1)
             return route(self._index, batch, scratch, event, conjunction)
 
-        pairs = collect(fill, int(events * getattr(self._local, "per_event", 4.0)) + 64)
-        self._local.per_event = max(1.25 * len(pairs.event) / events, 1.0)
-        return pairs
+        return self._buffer.collect(fill, 4 * events)
 
     def match_one(self, batch: CodedBatch) -> NDArray[np.int32]:
         """The conjunctions that hold for the only event."""

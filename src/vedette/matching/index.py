@@ -28,7 +28,10 @@ class Index(Protocol):
         ...
 
     def match(self, batch: CodedBatch) -> Pairs:
-        """Every (event, conjunction) pair that holds, each once, in any order."""
+        """Every (event, conjunction) pair that holds, each once, in any order.
+
+        The arrays may be buffers that the same thread's next match uses again.
+        """
         ...
 
     def match_one(self, batch: CodedBatch) -> NDArray[np.int32]:

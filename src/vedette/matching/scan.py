@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +11,7 @@ from vedette.kernels.bundles import CodedBatch, Pairs, PredicateTable
 from vedette.kernels.lanes import LANES
 from vedette.kernels.scan import scan, scan_one
 from vedette.matching.index import Arrays
+from vedette.matching.pairs import PairBuffer
 
 
 class Scan:
@@ -21,6 +21,7 @@ class Scan:
 
     def __init__(self, table: PredicateTable) -> None:
         self._table = table
+        self._buffer = PairBuffer()
 
     @classmethod
     def build(cls, table: PredicateTable, ranks: int, sample: CodedBatch) -> Scan:
@@ -31,7 +32,9 @@ class Scan:
         """Every (event, conjunction) pair that holds, each once."""
         events = batch.ranks.shape[1]
         padded = pad(batch)
-        return collect(lambda event, conjunction: scan(self._table, padded, events, event, conjunction), 4 * events)
+        return self._buffer.collect(
+            lambda event, conjunction: scan(self._table, padded, events, event, conjunction), 4 * events
+        )
 
     def match_one(self, batch: CodedBatch) -> NDArray[np.int32]:
         """The conjunctions that hold for the only event."""
@@ -46,16 +49,6 @@ class Scan:
     def restore(cls, table: PredicateTable, ranks: int, arrays: Arrays) -> Scan:
         """The inverse of `arrays`."""
         return cls(table)
-
-
-def collect(fill: Callable[[NDArray[np.int32], NDArray[np.int32]], int], room: int) -> Pairs:
-    """Run a kernel that counts its pairs and writes those that fit; once more, with room, if they did not."""
-    while True:
-        event, conjunction = np.empty(room, np.int32), np.empty(room, np.int32)
-        count = fill(event, conjunction)
-        if count <= room:
-            return Pairs(event[:count], conjunction[:count])
-        room = count
 
 
 def pad(batch: CodedBatch) -> CodedBatch:

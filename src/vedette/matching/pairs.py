@@ -1,0 +1,41 @@
+"""Where indexes write their pairs: buffers that a thread keeps.
+
+Touching fresh memory for the first time costs more than finding a pair (5.6 ns against 2 ns for four bytes), so the
+buffers of the last batch are used again. The pairs of a batch are therefore valid until the same thread matches
+the next one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.kernels.bundles import Pairs
+
+# Larger buffers are given back at once: 256 MiB a thread is enough to keep.
+MOST_KEPT = 1 << 25
+
+
+class PairBuffer(threading.local):
+    """A buffer per thread, as large as the largest batch so far needed."""
+
+    def __init__(self) -> None:
+        self._event = np.empty(0, np.int32)
+        self._conjunction = np.empty(0, np.int32)
+
+    def collect(self, fill: Callable[[NDArray[np.int32], NDArray[np.int32]], int], expected: int) -> Pairs:
+        """Run a kernel that counts its pairs and writes those that fit; once more, with room, if they did not."""
+        event, conjunction = self._event, self._conjunction
+        if len(event) < expected:
+            event, conjunction = np.empty(expected, np.int32), np.empty(expected, np.int32)
+        count = fill(event, conjunction)
+        if count > len(event):
+            room = count + count // 4
+            event, conjunction = np.empty(room, np.int32), np.empty(room, np.int32)
+            fill(event, conjunction)
+        if len(event) <= MOST_KEPT:
+            self._event, self._conjunction = event, conjunction
+        return Pairs(event[:count], conjunction[:count])
