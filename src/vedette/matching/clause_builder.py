@@ -23,6 +23,7 @@ from vedette.matching.clauses import (
     Clauses,
     KeyTable,
     Members,
+    is_text,
     positions,
     renumber,
     sorted_distinct,
@@ -33,6 +34,7 @@ SPLIT_MOST = 16  # conjunctions that one conjunction may be split into
 GAPS_MOST = 8  # excluded values that are tested one by one
 SHORT = 16  # keys in an interval that may be listed in a member set
 _OVERLAP_CHECKED = 8  # conjunctions of one filter that are compared with each other
+_KNOWN_MOST = 10_000
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 
 
@@ -62,6 +64,7 @@ class ClauseBuilder:
 
     def __init__(self) -> None:
         self.size = 0
+        self._known: dict[int, tuple[Column, _KeyEntries | _TextEntries]] = {}
         self._keys: dict[Column, _KeyEntries] = {}
         self._texts: dict[Column, _TextEntries] = {}
         self._members: dict[Column, _MemberEntries] = {}
@@ -71,7 +74,14 @@ class ClauseBuilder:
         """Append the conjunctions; True if several of them may hold for the same event."""
         before = self.size
         for conjunction in form.conjunctions:
-            self._add(conjunction)
+            if conjunction.probes or not all(map(_is_plain, conjunction.values)):
+                self._add(conjunction)
+                continue
+            # The usual case, without detours: one interval for each column.
+            for column, values in conjunction.values:
+                interval = values.intervals[0]
+                self._entries(column).append(self.size, interval.low, interval.high)
+            self.size += 1
         return self.size - before > 1 and may_overlap(form)
 
     def _add(self, conjunction: Conjunction) -> None:
@@ -115,16 +125,23 @@ class ClauseBuilder:
         if isinstance(test, _MemberTest):
             self._members.setdefault(column, _MemberEntries()).append(self.size, test)
             return
-        if column.type.kind.textual and not column.type.is_list:
-            texts = self._texts.get(column)
-            if texts is None:
-                texts = self._texts[column] = _TextEntries()
-            texts.append(self.size, *test)
+        self._entries(column).append(self.size, *test)
+
+    def _entries(self, column: Column) -> _KeyEntries | _TextEntries:
+        """Where the tests of a column go."""
+        known = self._known.get(id(column))
+        if known is not None:
+            return known[1]
+        entries: _KeyEntries | _TextEntries
+        if is_text(column):
+            entries = self._texts.setdefault(column, _TextEntries())
         else:
-            keys = self._keys.get(column)
-            if keys is None:
-                keys = self._keys[column] = _KeyEntries()
-            keys.append(self.size, *test)
+            entries = self._keys.setdefault(column, _KeyEntries())
+        # Columns are mostly the same objects, and to hash one takes longer than everything else here.
+        if len(self._known) >= _KNOWN_MOST:
+            self._known.clear()
+        self._known[id(column)] = column, entries
+        return entries
 
     def clauses(self) -> Clauses:
         """All that was added so far."""
@@ -134,6 +151,15 @@ class ClauseBuilder:
             {c: entries.members(c) for c, entries in self._members.items()},
             {c: entries.asked() for c, entries in self._probes.items()},
         )
+
+
+def _is_plain(entry: tuple[Column, _AnySet]) -> bool:
+    """One interval, which is an arc as it stands."""
+    values = entry[1]
+    if len(values.intervals) != 1 or values.null:
+        return False
+    low, high = values.intervals[0].low, values.intervals[0].high
+    return (not isinstance(low, int) or _LOWEST < low <= _HIGHEST) and (not isinstance(high, int) or high <= _HIGHEST)
 
 
 # ---------------------------------------------------------------- sets as arcs
@@ -275,6 +301,11 @@ class _KeyEntries:
 
     def append(self, row: int, start: _End, end: _End) -> None:
         self.row.append(row)
+        if isinstance(start, int) and isinstance(end, int):
+            self.start.append(start)
+            self.end.append(end)
+            self.kinds.append(0)
+            return
         self.start.append(start if isinstance(start, int) else 0)
         self.end.append(end if isinstance(end, int) else 0)
         self.kinds.append(_kind(start) * 3 + _kind(end))

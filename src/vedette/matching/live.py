@@ -22,7 +22,8 @@ from vedette.matching.draft import Draft
 from vedette.matching.made_up import SAMPLE
 from vedette.matching.matcher import Matcher, Reader
 from vedette.matching.segment import Drawn, Segment
-from vedette.matching.subscriptions import normal_form, read_record, taken
+from vedette.matching.subscriptions import read_record, taken
+from vedette.matching.templates import Templates
 from vedette.matching.view import Events, Part, View, all_alive
 from vedette.schema.columns import Column, ColumnData
 from vedette.schema.encode import encode
@@ -37,6 +38,7 @@ class LiveMatcher(Reader):
     def __init__(self, matcher: Matcher, *, sample: Events | None = None) -> None:
         self._lock = threading.Lock()
         self._index = matcher.index
+        self._templates = Templates(matcher.schema)
         self._sample = sample
         self._settled: tuple[Part, ...] = (Part(matcher.segment),)  # the large and the middle ones
         self._draft = Draft()
@@ -54,7 +56,7 @@ class LiveMatcher(Reader):
 
     def add(self, id_: str, when: str, *, subscriber: str | None = None) -> None:
         """Add a subscription; InputError if the id is taken, FilterError if the text makes no sense."""
-        form = normal_form(when, self.schema)
+        form = self._templates.normal_form(when)
         with self._lock:
             self._may_write()
             if self._find(id_) is not None:
@@ -70,7 +72,7 @@ class LiveMatcher(Reader):
 
     def replace(self, id_: str, when: str, *, subscriber: str | None = None) -> None:
         """Let an id say something else from now on; no reader sees it gone, or twice."""
-        form = normal_form(when, self.schema)
+        form = self._templates.normal_form(when)
         with self._lock:
             self._may_write()
             self._clear(id_)
@@ -85,7 +87,7 @@ class LiveMatcher(Reader):
             if id_ in seen:
                 raise InputError(f"record {number}: {taken(id_)}")
             seen.add(id_)
-            new.append((id_, when, normal_form(when, self.schema), subscriber))
+            new.append((id_, when, self._templates.normal_form(when), subscriber))
         with self._lock:
             self._may_write()
             for number, (id_, *_) in enumerate(new):

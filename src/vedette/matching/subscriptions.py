@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from vedette.errors import InputError, NotSupported, UnknownSubscription
-from vedette.language.ast import Composite
-from vedette.language.check import check
 from vedette.language.normalform import NormalForm
-from vedette.language.normalise import normalise
-from vedette.language.parser import parse
 from vedette.matching.draft import Draft
 from vedette.matching.indexes import DEFAULT
 from vedette.matching.made_up import SAMPLE
 from vedette.matching.matcher import Matcher
 from vedette.matching.segment import Drawn, Segment
+from vedette.matching.templates import Templates
 from vedette.matching.view import Events
 from vedette.schema.encode import encode
 from vedette.schema.schema import Schema
@@ -29,20 +26,13 @@ Progress: TypeAlias = Callable[[str], None]
 _TIDY = 10_000  # removed subscriptions that are kept before they are swept out
 
 
-def normal_form(when: str, schema: Schema) -> NormalForm:
-    """A text as the normal form of a filter over one event."""
-    expression = parse(when)
-    if isinstance(expression, Composite):
-        raise NotSupported("a pattern over several events cannot be matched event by event")
-    return normalise(check(expression, schema, when))
-
-
 class Subscriptions:
     """Subscriptions by id, in the order of addition."""
 
     def __init__(self, schema: Schema | Mapping[str, Any] | None = None) -> None:
         self.schema = schema_of(schema)
         self._older: Drawn | None = None  # what was drawn when the draft was last begun anew
+        self._templates = Templates(self.schema)
         self._draft = Draft()
         self._ordinals: dict[str, int] = {}
         self._alive = bytearray()
@@ -53,7 +43,7 @@ class Subscriptions:
         """Add a subscription; InputError if the id is taken, FilterError if the text makes no sense."""
         if id_ in self._ordinals:
             raise InputError(taken(id_))
-        self._append(id_, when, normal_form(when, self.schema), subscriber)
+        self._append(id_, when, self._templates.normal_form(when), subscriber)
 
     def remove(self, id_: str) -> None:
         """Remove a subscription; UnknownSubscription if there is none."""
@@ -66,7 +56,7 @@ class Subscriptions:
 
     def replace(self, id_: str, when: str, *, subscriber: str | None = None) -> None:
         """Let an id say something else from now on; it comes last in the order of addition."""
-        form = normal_form(when, self.schema)
+        form = self._templates.normal_form(when)
         self.remove(id_)
         self._append(id_, when, form, subscriber)
 

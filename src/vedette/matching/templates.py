@@ -1,0 +1,263 @@
+"""Texts that differ only in their constants: read, checked and normalised once, then only filled in.
+
+A text is cut into its constants and what stands between them, its skeleton. What is between is compared as it is,
+so two texts of one skeleton have the same tokens, the same tree and the same types, and differ in constants. Where
+these are the constants of plain tests (comparisons, ranges, lists) joined by AND, what they ask of a column is
+computed from them as `vedette.language.asked` does, from the same bounds. Everything else takes the whole way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from vedette.errors import NotSupported
+from vedette.language.ast import Comparator, Comparison, Composite, In, Literal, Range
+from vedette.language.check import check
+from vedette.language.checked import AndPart, Atom, Checked, Part
+from vedette.language.lexer import NUMBER, STRING, scan
+from vedette.language.literals import read_number
+from vedette.language.normalform import Conjunction, NormalForm
+from vedette.language.normalise import normalise
+from vedette.language.parser import parse
+from vedette.language.valuesets import NOTHING, Interval, ValueSet, intersection, of_intervals
+from vedette.schema.columns import Column
+from vedette.schema.keys import LOWEST, above, at_least
+from vedette.schema.schema import Schema
+from vedette.schema.types import Kind
+
+# Strings and numbers as the lexer has them; a digit that may belong to a name is left where it is.
+_CONSTANT = re.compile(r"('(?:[^']++|'')*+'|(?<![\w.])[0-9]++(?:\.(?!\.)[0-9]*+)?+(?:[eE][+-]?[0-9]++)?+)")
+# Where these stand, what looks like a constant may be something else.
+_UNCLEAR = re.compile(r"""[`"?$@;{}]|--|/\*""")
+_LONGEST = 4_000  # characters, far below the limit on texts
+_TEMPLATES = 10_000
+
+_Bound: TypeAlias = Callable[[Kind, Any], Any]
+_NEVER: NormalForm = NormalForm(())
+_PLAIN = frozenset({Kind.INT, Kind.FLOAT, Kind.STRING})
+_SIDES: dict[Comparator, tuple[_Bound | None, _Bound | None]] = {
+    Comparator.EQ: (at_least, above),
+    Comparator.LT: (None, at_least),
+    Comparator.LE: (None, above),
+    Comparator.GT: (above, None),
+    Comparator.GE: (at_least, None),
+}
+
+
+def normal_form(text: str, schema: Schema) -> NormalForm:
+    """A text as the normal form of a filter over one event: the whole way."""
+    return normalise(_checked(text, schema))
+
+
+def _checked(text: str, schema: Schema) -> Checked:
+    expression = parse(text)
+    if isinstance(expression, Composite):
+        raise NotSupported("a pattern over several events cannot be matched event by event")
+    return check(expression, schema, text)
+
+
+class Templates:
+    """Normal forms of texts, quickly where a skeleton comes again."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._known: dict[tuple[str, ...], _Template | None] = {}
+        self._seen: set[tuple[str, ...]] = set()
+
+    def normal_form(self, text: str) -> NormalForm:
+        """The same as `normal_form`."""
+        if len(text) > _LONGEST:
+            return normal_form(text, self._schema)
+        pieces = _CONSTANT.split(text)
+        skeleton = tuple(pieces[::2])
+        template = self._known.get(skeleton)
+        if template is not None:
+            form = template.filled(pieces[1::2])
+            return form if form is not None else normal_form(text, self._schema)
+        if skeleton in self._known:
+            return normal_form(text, self._schema)
+        if skeleton not in self._seen:  # a template is worth its making only if it comes again
+            if len(self._seen) >= _TEMPLATES:
+                self._seen.clear()
+            self._seen.add(skeleton)
+            return normal_form(text, self._schema)
+        return self._learn(text, skeleton, pieces)
+
+    def _learn(self, text: str, skeleton: tuple[str, ...], pieces: list[str]) -> NormalForm:
+        checked = _checked(text, self._schema)
+        form = normalise(checked)
+        if len(self._known) >= _TEMPLATES:
+            self._known.clear()
+        template = _template(text, pieces, checked)
+        # Whatever was understood of the text has to give its own normal form.
+        if template is not None and template.filled(pieces[1::2]) != form:
+            template = None
+        self._known[skeleton] = template
+        return form
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """Where a constant comes from."""
+
+    number: int
+    negative: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Test:
+    """A column's values from one bound up to another, or in a list of constants; without a slot it is unbounded."""
+
+    kind: Kind
+    low: tuple[_Bound, _Slot] | None = None
+    high: tuple[_Bound, _Slot] | None = None
+    listed: tuple[_Slot, ...] = ()
+
+    def values(self, constants: Sequence[Any]) -> ValueSet[Any]:
+        """The set, with these constants."""
+        kind = self.kind
+        if self.listed:
+            return of_intervals([_point(kind, _constant(constants, slot)) for slot in self.listed])
+        lowest = LOWEST[kind]
+        low, high = lowest, None
+        if self.low is not None:
+            bound, slot = self.low
+            low = bound(kind, _constant(constants, slot))
+            if low is None:
+                return NOTHING
+        if self.high is not None:
+            bound, slot = self.high
+            high = bound(kind, _constant(constants, slot))
+        if high is not None and low >= high:
+            return NOTHING
+        return ValueSet((Interval(None if low == lowest else low, high),))
+
+
+def _constant(constants: Sequence[Any], slot: _Slot) -> Any:
+    return -constants[slot.number] if slot.negative else constants[slot.number]
+
+
+def _point(kind: Kind, value: Any) -> tuple[Any, Any]:
+    """The bounds of one value; empty ones where no value of the kind equals it."""
+    low = at_least(kind, value)
+    if low is None:
+        return LOWEST[kind], LOWEST[kind]
+    return (None if low == LOWEST[kind] else low), above(kind, value)
+
+
+class _Template:
+    """Columns, their tests, and which constants go where."""
+
+    def __init__(self, columns: dict[Column, list[_Test]], strings: Sequence[bool]) -> None:
+        in_order = sorted(columns, key=lambda column: (column.path, column.other or "", str(column.type)))
+        self._columns = tuple((column, tuple(columns[column])) for column in in_order)
+        self._strings = tuple(strings)
+
+    def filled(self, constants: Sequence[str]) -> NormalForm | None:
+        """The normal form with these constants; None if they are of other kinds, or need a closer look."""
+        values: list[Any] = []
+        for text, string in zip(constants, self._strings, strict=True):
+            if (text[0] == "'") is not string or (string and not text.isascii()):
+                return None
+            try:
+                values.append(text[1:-1].replace("''", "'") if string else read_number(text))
+            except ValueError:
+                return None
+        found = []
+        for column, tests in self._columns:
+            whole = tests[0].values(values)
+            for test in tests[1:]:
+                whole = intersection(whole, test.values(values))
+            if not whole.intervals:
+                return _NEVER
+            found.append((column, whole))
+        return NormalForm((Conjunction(tuple(found)),))
+
+
+# ---------------------------------------------------------------- understanding a text
+
+
+def _template(text: str, pieces: list[str], checked: Checked) -> _Template | None:
+    """The template of a text whose constants are `pieces[1::2]`; None where they are more than plain constants."""
+    if checked.root is None or any(_UNCLEAR.search(piece) for piece in pieces[::2]):
+        return None
+    ends, at = [], 0
+    for number, piece in enumerate(pieces):
+        at += len(piece)
+        if number % 2:
+            ends.append(at)
+    tokens = scan(text)
+    tagged = {end: tag for tag, end in zip(tokens.tags, tokens.ends, strict=True) if tag in (NUMBER, STRING)}
+    if list(tagged) != ends:
+        return None
+    place = {end: number for number, end in enumerate(ends)}
+    columns: dict[Column, list[_Test]] = {}
+    used: list[int] = []
+    for atom in _atoms(checked.root):
+        test = _test(atom, place, text)
+        if test is None:
+            return None
+        columns.setdefault(atom.column, []).append(test)  # type: ignore[union-attr]
+        bounded = [side[1] for side in (test.low, test.high) if side is not None]
+        used += {slot.number: None for slot in (*test.listed, *bounded)}
+    if sorted(used) != list(range(len(ends))):
+        return None
+    return _Template(columns, [tagged[end] is STRING for end in ends])
+
+
+def _atoms(part: Part) -> Iterator[Part]:
+    """The parts of an AND."""
+    if isinstance(part, AndPart):
+        for each in part.parts:
+            yield from _atoms(each)
+    else:
+        yield part
+
+
+def _test(part: Part, place: dict[int, int], text: str) -> _Test | None:
+    """What a plain test asks for."""
+    if not isinstance(part, Atom) or part.quantifier is not None or part.column.other is not None:
+        return None
+    kind, test = part.column.type.kind, part.test
+    if kind not in _PLAIN:
+        return None
+    operands: Sequence[Any]
+    if isinstance(test, Comparison):
+        operands = [test.right]
+    elif isinstance(test, Range):
+        operands = [test.low, test.high]
+    elif isinstance(test, In):
+        operands = test.items
+    else:
+        return None
+    slots = [_slot(operand, kind, place, text) for operand in operands]
+    found = [slot for slot in slots if slot is not None]
+    if len(found) < len(slots):
+        return None
+    if isinstance(test, In):
+        return _Test(kind, listed=tuple(found))
+    if isinstance(test, Range):
+        low, high = (at_least if test.low_closed else above), (above if test.high_closed else at_least)
+        return _Test(kind, (low, found[0]), (high, found[1]))
+    if test.op not in _SIDES:
+        return None
+    low_bound, high_bound = _SIDES[test.op]
+    slot = found[0]
+    return _Test(kind, low_bound and (low_bound, slot), high_bound and (high_bound, slot))
+
+
+def _slot(operand: Any, kind: Kind, place: dict[int, int], text: str) -> _Slot | None:
+    """Which constant of the text an operand is, and whether a minus stands before it."""
+    if not isinstance(operand, Literal) or operand.span.end not in place:
+        return None
+    if isinstance(operand.value, bool) or isinstance(operand.value, str) is not (kind is Kind.STRING):
+        return None
+    written = text[operand.span.start : operand.span.end]
+    negative = written.startswith("-")
+    bare = written[1:].lstrip() if negative else written
+    if not _CONSTANT.fullmatch(bare):
+        return None
+    return _Slot(place[operand.span.end], negative)
