@@ -144,6 +144,6 @@ def test_threads_share_an_index(kind: type[Index]) -> None:
     wanted = [_listed(index.match(batch)) for batch in batches]
     with ThreadPoolExecutor(4) as pool:
         for _ in range(3):
-            assert [_listed(pairs) for pairs in pool.map(index.match, batches)] == wanted
+            assert list(pool.map(lambda b: _listed(index.match(b)), batches)) == wanted
             ones = list(pool.map(lambda b: sorted(index.match_one(_only(b, 7)).tolist()), batches))
             assert ones == [[c for e, c in listed if e == 7] for listed in wanted]

@@ -174,6 +174,18 @@ def test_a_matcher_tells_about_itself() -> None:
     assert matcher.schema == Subscriptions({"issue": "string", "price": "float", "volume": "int"}).schema
 
 
+def test_why_and_why_not() -> None:
+    matcher = _stock()
+    explanation = matcher.explain({"issue": "IBM", "price": 11.0}, "cheap")
+    assert not explanation.matched
+    assert explanation.nearest[0].text == "price < 10"
+    assert matcher.explain({"price": 9.0}, "cheap").matched
+    events = [{"price": 11.0}, {"issue": "T"}, {"issue": "IBM"}]
+    assert matcher.failing(events, "either") == [("issue = 'IBM'", 2), ("price < 10", 2), ("volume > 5", 2)]
+    with pytest.raises(UnknownSubscription):
+        matcher.explain({}, "other")
+
+
 def test_operators_are_not_matched_yet() -> None:
     with pytest.raises(NotSupported):
         Subscriptions().add("s", "locIn('Bronx') and mobPattern(?people) and ?people > 50")

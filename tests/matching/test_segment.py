@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
+from vedette.errors import NotSupported
 from vedette.matching.clauses import Clauses, equals, intervals
 from vedette.matching.matcher import Matcher
 from vedette.matching.records import Records
@@ -84,3 +86,5 @@ def test_a_segment_from_columns_of_constants() -> None:
     matcher = Matcher.of(Segment.build(drawn), SCHEMA)
     assert matcher.match({"n": 500, "s": "name3"}) == [f"s{i}" for i in range(491, 501) if i % 7 == 3]
     assert matcher.text("s1") is None
+    with pytest.raises(NotSupported, match="without its text"):
+        matcher.explain({"n": 1}, "s1")

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vedette.errors import InputError
+from vedette.errors import InputError, NotSupported
 from vedette.kernels.rows import Rows, events_of
+from vedette.language.check import check
+from vedette.language.checked import Checked
+from vedette.language.parser import parse
 from vedette.matching.segment import Segment
 from vedette.matching.view import Events, Part, View
 from vedette.schema.encode import Encoded, Reject
 from vedette.schema.paths import finder
 from vedette.schema.schema import Schema
+
+if TYPE_CHECKING:
+    from vedette.matching.explain import Explanation
 
 
 class MatchPairs(NamedTuple):
@@ -114,6 +120,25 @@ class Reader:
         """Whose subscription it is, where that is known."""
         segment, ordinal = self._view().find(id_)
         return segment.records.subscriber(ordinal)
+
+    def explain(self, event: Mapping[str, Any], id_: str) -> Explanation:
+        """Why an event matches a subscription or does not: every part, the value seen, the nearest miss."""
+        from vedette.matching.explain import explain
+
+        return explain(self._checked(id_), event)
+
+    def failing(self, events: Sequence[Mapping[str, Any]], id_: str) -> list[tuple[str, int]]:
+        """The tests that kept events from matching a subscription, and how many each; the most frequent first."""
+        from vedette.matching.explain import failing
+
+        checked = self._checked(id_)
+        return [(checked.text_of(leaf), count) for leaf, count in failing(checked, events)]
+
+    def _checked(self, id_: str) -> Checked:
+        text = self.text(id_)
+        if text is None:
+            raise NotSupported(f"subscription {id_!r} came without its text, so there is nothing to explain")
+        return check(parse(text), self.schema, text)
 
 
 class Matcher(Reader):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -215,6 +217,12 @@ def _blocks(events: int) -> int:
     return -(-events // 64) * 64
 
 
+@lru_cache
+def _helpers(threads: int, process: int) -> ThreadPoolExecutor:
+    """Threads that stay, because indexes keep working memory for each; a forked process needs its own."""
+    return ThreadPoolExecutor(max(1, threads - 1), thread_name_prefix="vedette-match")
+
+
 def _in_pieces(size: int, match_piece: Callable[[int, int], Rows], threads: int) -> Rows:
     pieces = _Pieces(size, max(1, threads))
     done: dict[int, Rows] = {}
@@ -224,12 +232,10 @@ def _in_pieces(size: int, match_piece: Callable[[int, int], Rows], threads: int)
             rows = done[start] = match_piece(start, stop)
             pieces.learn(rows)
 
-    if threads <= 1 or size <= 64:
-        work()
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            for finished in [pool.submit(work) for _ in range(threads)]:
-                finished.result()
+    helpers = [_helpers(threads, os.getpid()).submit(work) for _ in range(threads - 1)] if size > 64 else []
+    work()
+    for helper in helpers:
+        helper.result()
     found = [done[start] for start in sorted(done)]
     if len(found) == 1:
         return found[0]
