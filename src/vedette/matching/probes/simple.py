@@ -1,0 +1,113 @@
+"""All tests of the values of one column, or of the elements of its lists, whatever their kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.errors import NotSupported
+from vedette.language.normalform import NearProbe, RegionProbe, TextProbe
+from vedette.language.valuesets import ValueSet
+from vedette.matching.probes.distinct import Areas, Distinct, Keys, Places, Texts
+from vedette.matching.probes.geometry import NearTests, RegionTests
+from vedette.matching.probes.holds import Arrays, Holds, crossed, frozen, joined, named, no_holds, part_of
+from vedette.matching.probes.intervals import ByteSets, KeySets
+from vedette.matching.probes.text import TextTests
+from vedette.schema.types import Kind
+
+Simple: TypeAlias = TextProbe | RegionProbe | NearProbe | ValueSet[Any]
+
+
+class _Group(Protocol):
+    """Tests of one kind, numbered from 0."""
+
+    def arrays(self) -> Arrays: ...
+
+
+_GROUPS: dict[str, Any] = {
+    "text": TextTests,
+    "keys": KeySets,
+    "bytes": ByteSets,
+    "regions": RegionTests,
+    "near": NearTests,
+}
+_EVERY = "every"  # sets that all values are in
+
+
+class SimpleTests:
+    """Numbered tests that a single value satisfies or does not."""
+
+    def __init__(self, arrays: Arrays) -> None:
+        self._every: NDArray[np.int32] = frozen(arrays[f"{_EVERY}.number"])
+        self._groups: dict[str, tuple[_Group, NDArray[np.int32]]] = {}
+        for name, group in _GROUPS.items():
+            own = part_of(arrays, f"{name}.")
+            if own:
+                self._groups[name] = group(part_of(own, "own.")), frozen(own["number"])
+
+    @classmethod
+    def build(cls, kind: Kind, tests: Sequence[Simple]) -> SimpleTests:
+        """Sort the tests by what they need; NotSupported if values of this kind cannot be asked so."""
+        numbers: dict[str, list[int]] = {}
+        for number, test in enumerate(tests):
+            name = _group_of(kind, test)
+            if name is not None:
+                numbers.setdefault(name, []).append(number)
+        arrays: Arrays = {f"{_EVERY}.number": np.array(numbers.pop(_EVERY, []), np.int32)}
+        for name, own in numbers.items():
+            group = _GROUPS[name].build([tests[number] for number in own])
+            arrays[f"{name}.number"] = np.array(own, np.int32)
+            arrays |= named(f"{name}.own.", group.arrays())
+        return cls(arrays)
+
+    def arrays(self) -> Arrays:
+        """Plain arrays from which the tests can be made again."""
+        arrays: Arrays = {f"{_EVERY}.number": self._every}
+        for name, (group, number) in self._groups.items():
+            arrays[f"{name}.number"] = number
+            arrays |= named(f"{name}.own.", group.arrays())
+        return arrays
+
+    def holds(self, values: Distinct) -> Holds:
+        """The tests that hold for each of the values."""
+        if not len(values):
+            return no_holds()
+        parts = [crossed(np.arange(len(values)), self._every)] if self._every.size else []
+        for group, number in self._groups.values():
+            found = _ask(group, values)
+            parts.append(Holds(found.value, number[found.test]))
+        return joined(parts)
+
+
+def _ask(group: _Group, values: Distinct) -> Holds:
+    match group, values:
+        case TextTests() | ByteSets(), Texts(texts):
+            return group.holds(texts)
+        case KeySets(), Keys(keys):
+            return group.holds(keys)
+        case RegionTests() | NearTests(), Places(points):
+            return group.holds_for_points(points)
+        case RegionTests(), Areas(geometries):
+            return group.holds_for_regions(geometries)
+    raise TypeError(f"{type(values).__name__} cannot be put to {type(group).__name__}")
+
+
+def _group_of(kind: Kind, test: Simple) -> str | None:
+    """The group that a test belongs to; None if no value satisfies it."""
+    if isinstance(test, ValueSet):
+        if test.is_all_values:
+            return _EVERY
+        if not test.intervals:
+            return None
+        if kind.ordered:
+            return "bytes" if kind.textual else "keys"
+    elif isinstance(test, TextProbe) and kind is Kind.STRING:
+        return "text"
+    elif isinstance(test, RegionProbe) and kind in (Kind.POINT, Kind.REGION):
+        return "regions"
+    elif isinstance(test, NearProbe) and kind is Kind.POINT:
+        return "near"
+    raise NotSupported(f"a {kind.value} cannot be put to this test: {test}")

@@ -1,0 +1,215 @@
+"""The probes of one column as numbered tokens: which of them each event's value has.
+
+A token is an OR of elementary tests. For lists, where "does not hold" has to mean false rather than unknown, a token
+has a second one that says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.errors import NotSupported
+from vedette.kernels.tokensets import (
+    Lists,
+    ListTests,
+    Sets,
+    TokensOfTests,
+    by_value,
+    distinct_lists,
+    sets_of_lists,
+    sets_of_values,
+)
+from vedette.language.normalform import Elementary, ElementProbe
+from vedette.language.valuesets import ValueSet
+from vedette.matching.once import once
+from vedette.matching.probes.cache import ValueCache
+from vedette.matching.probes.distinct import Texts, distinct
+from vedette.matching.probes.holds import Arrays, frozen, named, part_of
+from vedette.matching.probes.simple import Simple, SimpleTests
+from vedette.matching.probes.specs import ordered, tokens_from_bytes, tokens_to_bytes
+from vedette.schema.columns import Column, ColumnData, ListColumn
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSets:
+    """The tokens of event e are `tokens[start[n] : start[n + 1]]`, ascending, with n = `sets[e]` (-1: none)."""
+
+    sets: NDArray[np.int32]
+    start: NDArray[np.int64]
+    tokens: NDArray[np.int32]
+
+
+class ProbeTable:
+    """Immutable but for a cache; any number of threads may evaluate at the same time."""
+
+    def __init__(self, column: Column, arrays: Mapping[str, NDArray[Any]]) -> None:
+        own = {name: frozen(array) for name, array in arrays.items()}
+        self.column = column
+        self._spec: NDArray[np.uint8] = own["tokens"]
+        self._count = int(own["count"][0])
+        self._test_tokens = TokensOfTests(own["test.start"], own["test.tokens"])
+        self._tests = SimpleTests(part_of(own, "simple."))
+        self._lists: ListTests | None = None
+        self._of_missing = np.zeros(0, np.int32)
+        if column.type.is_list:
+            parts = part_of(own, "list.")
+            self._lists = ListTests(tests=self._test_tokens, **parts)
+            self._of_missing = np.flatnonzero(parts["by_absence"]).astype(np.int32) + np.int32(self._count)
+        self._cache: ValueCache[NDArray[np.int32]] = ValueCache()
+
+    @classmethod
+    def build(
+        cls,
+        column: Column,
+        tokens: Sequence[frozenset[Elementary]],
+        *,
+        negated: Collection[int] | None = None,
+        by_absence: bool = False,
+    ) -> ProbeTable:
+        """Compile the tokens, numbered from 0.
+
+        `negated` are those of which a list is ever asked to be false (None: all), since saying so takes room:
+        mostly, most tokens are false. `by_absence` lets the table choose, for each token, to say it the other way
+        round (see `false_by_absence`).
+        """
+        numbers: dict[Elementary, int] = {}
+        members = [[numbers.setdefault(test, len(numbers)) for test in ordered(tests)] for tests in tokens]
+        count = len(tokens)
+        test = np.array([number for own in members for number in own], np.int64)
+        token = np.repeat(np.arange(count, dtype=np.int32), [len(own) for own in members])
+        start = np.zeros(len(numbers) + 1, np.int64)
+        np.cumsum(np.bincount(test, minlength=len(numbers)), out=start[1:])
+        simple = [_simple(column, elementary) for elementary in numbers]
+        arrays: Arrays = {
+            "tokens": tokens_to_bytes(tokens),
+            "count": np.array([count], np.int64),
+            "test.start": start,
+            "test.tokens": token[np.argsort(test, kind="stable")],
+            **named("simple.", SimpleTests.build(column.type.kind, simple).arrays()),
+        }
+        if column.type.is_list:
+            says_false = np.ones(count, np.bool_)
+            if negated is not None:
+                says_false[:] = False
+                says_false[np.array(list(negated), np.int64)] = True
+            absent = np.array([by_absence and all(map(_rarely_holds, tests)) for tests in tokens], np.bool_)
+            absent &= says_false
+            for_all = [isinstance(one, ElementProbe) and one.quantifier == "all" for one in numbers]
+            null_holds = [isinstance(one, ValueSet) and one.null for one in simple]
+            arrays |= {
+                "list.for_all": np.array(for_all, np.bool_),
+                "list.null_holds": np.array(null_holds, np.bool_),
+                "list.false_tokens": np.flatnonzero(says_false & ~absent).astype(np.int32),
+                "list.by_absence": absent,
+            }
+        return cls(column, arrays)
+
+    def arrays(self) -> Arrays:
+        """Plain arrays from which `restore` makes the same table."""
+        arrays: Arrays = {
+            "tokens": self._spec,
+            "count": np.array([self._count], np.int64),
+            "test.start": self._test_tokens.start,
+            "test.tokens": self._test_tokens.tokens,
+            **named("simple.", self._tests.arrays()),
+        }
+        if self._lists is not None:
+            parts = {name: array for name, array in self._lists._asdict().items() if name != "tests"}
+            arrays |= named("list.", parts)
+        return arrays
+
+    @classmethod
+    def restore(cls, column: Column, arrays: Mapping[str, NDArray[Any]]) -> ProbeTable:
+        """The inverse of `arrays`, which may be mapped from files; what else is needed is made when first used."""
+        return cls(column, arrays)
+
+    @once
+    def tokens(self) -> tuple[frozenset[Elementary], ...]:
+        """The tests of every token."""
+        return tokens_from_bytes(self._spec)
+
+    @property
+    def size(self) -> int:
+        """All token numbers are below this."""
+        return self._count if self._lists is None else 2 * self._count
+
+    def false_token(self, token: int) -> int | None:
+        """The token that says that this one is false; None where its absence, of a value that is there, does."""
+        return None if self._lists is None else self._count + token
+
+    def false_by_absence(self, token: int) -> bool:
+        """The token is false where its `false_token` is *not* in the set, rather than where it is."""
+        return self._lists is not None and bool(self._lists.by_absence[token])
+
+    def evaluate(self, data: ColumnData) -> TokenSets:
+        """The tokens of all events of a batch; events with the same value share a set."""
+        if isinstance(data, ListColumn):
+            return self._evaluate_lists(data)
+        codes, values = distinct(data)
+        found = self._tests.holds(values)
+        holding = by_value(found.value, found.test, len(values))
+        return _for_rows(sets_of_values(holding, self._test_tokens, self._count), codes)
+
+    def evaluate_one(self, value: bytes | ColumnData) -> NDArray[np.int32]:
+        """The tokens of one event's value: the bytes of a text, or else a column of one row."""
+        if not isinstance(value, bytes):
+            found = self.evaluate(value)
+            number = int(found.sets[0])
+            return _NONE if number < 0 else found.tokens[found.start[number] : found.start[number + 1]]
+        known = self._cache.get(value)
+        if known is None:
+            known = self._tokens_of(value)
+            self._cache.put(value, known, known.nbytes)
+        return known
+
+    def _tokens_of(self, value: bytes) -> NDArray[np.int32]:
+        tests = self._tests.holds(Texts([value])).test
+        start, tokens = self._test_tokens
+        parts = [tokens[start[test] : start[test + 1]] for test in tests.tolist()]
+        found: NDArray[np.int32] = np.unique(np.concatenate([_NONE, *parts]))
+        found.setflags(write=False)
+        return found
+
+    def _evaluate_lists(self, data: ListColumn) -> TokenSets:
+        if self._lists is None:
+            raise TypeError(f"{self.column.path} is {self.column.type}, and its events hold lists")
+        codes, values = distinct(data.elements)
+        found = self._tests.holds(values)
+        holding = by_value(found.value, found.test, len(values))
+        rows, lists = distinct_lists(Lists(data.start, codes), data.present)
+        sets = _for_rows(sets_of_lists(holding, lists, self._lists), rows)
+        if not len(self._of_missing) or data.present.all():
+            return sets
+        # Of a list that is not there nothing is false.
+        return TokenSets(
+            np.where(data.present, sets.sets, np.int32(len(sets.start) - 1)),
+            np.append(sets.start, sets.start[-1] + len(self._of_missing)),
+            np.concatenate((sets.tokens, self._of_missing)),
+        )
+
+
+_NONE = np.zeros(0, np.int32)
+
+
+def _for_rows(sets: Sets, codes: NDArray[np.int32]) -> TokenSets:
+    """The sets of distinct values as those of rows; code -1 has none."""
+    return TokenSets(np.append(sets.number, np.int32(-1))[codes], sets.start, sets.tokens)
+
+
+def _simple(column: Column, test: Elementary) -> Simple:
+    """What is asked of a value or, for lists, of an element."""
+    if isinstance(test, ElementProbe) != column.type.is_list:
+        raise NotSupported(f"{column.path} is {column.type}, which cannot be put to this test: {test}")
+    return test.test if isinstance(test, ElementProbe) else test
+
+
+def _rarely_holds(test: Elementary) -> bool:
+    """Some element has to be one of a few values: mostly false."""
+    if not isinstance(test, ElementProbe) or test.quantifier == "all":
+        return False
+    return not isinstance(test.test, ValueSet) or all(interval.point is not None for interval in test.test.intervals)

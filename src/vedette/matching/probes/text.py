@@ -1,0 +1,210 @@
+"""Tests of strings: literals of all of them looked for in one pass, wildcards and expressions only where one is found.
+
+Every distinct value of a batch is scanned once for the literals of case-sensitive tests, and its lower case, where
+some test ignores case, once for theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.kernels.automaton import LONGEST_GRAM, MODES, WHOLE, Literals, Machine, build, scan
+from vedette.kernels.wildcards import Programs, like
+from vedette.language.normalform import TextProbe
+from vedette.matching.once import once
+from vedette.matching.probes.expressions import Expressions, expression_bytes
+from vedette.matching.probes.holds import (
+    Arrays,
+    Holds,
+    crossed,
+    frozen,
+    joined,
+    named,
+    no_holds,
+    pack,
+    part_of,
+    unpack,
+)
+from vedette.matching.probes.plans import Action, Plan, encoded, lowered, plan
+
+# Literals below this length get a machine of their own: they are found so often that they would slow the others down.
+SHORT = 4
+# A value up to this length may report a literal several times: noting what was seen would take longer.
+BRIEF = 256
+
+_SIDES = ("exact", "lower")
+_MACHINES = ("short", "long")
+
+
+class _Values(NamedTuple):
+    """Distinct values one after another."""
+
+    text: NDArray[np.uint8]
+    start: NDArray[np.int64]
+
+
+class TextTests:
+    """Numbered tests of strings; `arrays` is all there is to it."""
+
+    def __init__(self, arrays: Arrays) -> None:
+        self._arrays = {name: frozen(array) for name, array in arrays.items()}
+        self._sides = [_Side(part_of(self._arrays, f"{name}.")) for name in _SIDES]
+        self._action: NDArray[np.uint8] = self._arrays["action"]
+        self._detail: NDArray[np.int32] = self._arrays["detail"]
+        self._plain = bool((self._action == Action.NOTHING).all())
+
+    @classmethod
+    def build(cls, tests: Sequence[TextProbe]) -> TextTests:
+        """Compile the tests."""
+        plans = [plan(test) for test in tests]
+        numbers = range(len(plans))
+        detail = np.full(len(plans), -1, np.int32)
+        arrays: Arrays = {"action": np.array([one.action for one in plans], np.uint8), "detail": detail}
+        arrays["always"] = _numbers(n for n in numbers if _unconditional(plans[n]))
+        arrays["empty"] = _numbers(n for n in numbers if not plans[n].literal and plans[n].mode == WHOLE)
+        for lower, name in enumerate(_SIDES):
+            own = [n for n in numbers if plans[n].lower == lower]
+            arrays |= named(f"{name}.", _side_arrays(plans, own, detail))
+        arrays |= named("expression.", _expression_arrays(tests, plans, detail))
+        return cls(arrays)
+
+    def arrays(self) -> Arrays:
+        """Plain arrays from which the tests can be made again."""
+        return dict(self._arrays)
+
+    @once
+    def _expressions(self) -> Expressions:
+        own = part_of(self._arrays, "expression.")
+        return Expressions(unpack(own["text"], own["start"]), int(own["guided"][0]))
+
+    def holds(self, values: list[bytes]) -> Holds:
+        """The tests that hold for each of the distinct values."""
+        parts = [self._trivial(values)]
+        for side, lower in zip(self._sides, (False, True), strict=True):
+            if side.used:
+                parts += self._one_side(side, values, lower)
+        if not self._arrays["expression.number"].size:
+            return joined(parts)
+        candidates = joined(parts)
+        asked = self._action[candidates.test] == Action.EXPRESSION
+        found = self._expressions.holds(values, Holds(candidates.value[asked], self._detail[candidates.test[asked]]))
+        tests = self._arrays["expression.number"][found.test]
+        return joined([Holds(candidates.value[~asked], candidates.test[~asked]), Holds(found.value, tests)])
+
+    def _trivial(self, values: list[bytes]) -> Holds:
+        """Tests that hold for every value, or for the empty one."""
+        always, empty = self._arrays["always"], self._arrays["empty"]
+        parts = [crossed(np.arange(len(values)), always)] if always.size else []
+        if empty.size and b"" in values:
+            parts.append(crossed(np.array([values.index(b"")]), empty))
+        return joined(parts) if parts else no_holds()
+
+    def _one_side(self, side: _Side, values: list[bytes], lower: bool) -> list[Holds]:
+        """What the literals lead to; expressions are still to be tried."""
+        packed = _Values(*_pack_lowered(values) if lower else pack(values))
+        parts = side.scan(packed)
+        if side.unguided.size:
+            parts.append(crossed(np.arange(len(values)), side.unguided))
+        if self._plain:
+            return parts
+        return [self._with_wildcards(side, packed, part) for part in parts]
+
+    def _with_wildcards(self, side: _Side, packed: _Values, found: Holds) -> Holds:
+        """Leave out the LIKE patterns that are not satisfied."""
+        asked = np.flatnonzero(self._action[found.test] == Action.LIKE)
+        if not len(asked):
+            return found
+        keep = np.ones(len(found.test), np.bool_)
+        keep[asked] = like(
+            side.programs, packed.text, packed.start, found.value[asked], self._detail[found.test[asked]]
+        )
+        return Holds(found.value[keep], found.test[keep])
+
+
+class _Side:
+    """The machines and LIKE programs for values as they are, or for their lower case."""
+
+    def __init__(self, arrays: Arrays) -> None:
+        self.machines = []
+        for name in _MACHINES:
+            own = part_of(arrays, f"{name}.")
+            if own:
+                self.machines.append(Machine(**own))
+        self.programs = Programs(arrays["like.start"], arrays["like.operations"])
+        self.unguided: NDArray[np.int32] = arrays["unguided"]
+        self.used = bool(self.machines) or self.unguided.size > 0
+
+    def scan(self, packed: _Values) -> list[Holds]:
+        """The tests whose literals are found."""
+        found = []
+        note_seen = len(packed.start) > 2 or packed.text.size > BRIEF
+        for machine in self.machines:
+            hits = scan(machine, packed.text, packed.start, note_seen)
+            if not note_seen and len(hits.target) > 1:
+                target = np.unique(hits.target)
+                hits = hits._replace(value=np.zeros(len(target), np.int32), target=target)
+            found.append(Holds(hits.value, hits.target))
+        return found
+
+
+def _unconditional(one: Plan) -> bool:
+    return not one.literal and one.mode != WHOLE and one.action is Action.NOTHING
+
+
+def _numbers(numbers: Any) -> NDArray[np.int32]:
+    return np.fromiter(numbers, np.int32)
+
+
+def _pack_lowered(values: list[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    text, start = pack(values)
+    whole = text.tobytes()
+    if whole.isascii():
+        return np.frombuffer(whole.lower(), np.uint8), start
+    return pack([lowered(value) for value in values])
+
+
+def _side_arrays(plans: Sequence[Plan], numbers: list[int], detail: NDArray[np.int32]) -> Arrays:
+    """The arrays of a `_Side`; `detail` learns the numbers of LIKE programs."""
+    likes = [n for n in numbers if plans[n].action is Action.LIKE]
+    detail[likes] = np.arange(len(likes))
+    operations = [np.array(plans[n].operations, np.int16) for n in likes]
+    arrays: Arrays = {
+        "like.start": np.cumsum([0, *map(len, operations)], dtype=np.int64),
+        "like.operations": np.concatenate([np.zeros(0, np.int16), *operations]),
+        "unguided": _numbers(n for n in likes if not plans[n].literal),
+    }
+    literal = [n for n in numbers if plans[n].literal]
+    short = [n for n in literal if len(plans[n].literal) < SHORT]
+    long = [n for n in literal if len(plans[n].literal) >= SHORT]
+    for name, own in zip(_MACHINES, (short, long), strict=True):
+        if own:
+            machine = _machine([(plans[n].literal, plans[n].mode, n) for n in own])
+            arrays |= named(f"{name}.", machine._asdict())
+    return arrays
+
+
+def _machine(reports: list[tuple[bytes, int, int]]) -> Machine:
+    """The automaton that reports (literal, mode, test)."""
+    literals = sorted({literal for literal, _, _ in reports})
+    place = {literal: number for number, literal in enumerate(literals)}
+    run = np.fromiter((place[literal] * MODES + mode for literal, mode, _ in reports), np.int64, len(reports))
+    order = np.argsort(run, kind="stable")
+    tests = np.fromiter((test for _, _, test in reports), np.int32, len(reports))
+    target_start = np.zeros(len(literals) * MODES + 1, np.int64)
+    np.cumsum(np.bincount(run, minlength=len(literals) * MODES), out=target_start[1:])
+    shortest = min(map(len, literals))
+    return build(Literals(*pack(literals), target_start, tests[order]), min(LONGEST_GRAM, shortest))
+
+
+def _expression_arrays(tests: Sequence[TextProbe], plans: Sequence[Plan], detail: NDArray[np.int32]) -> Arrays:
+    """Patterns sorted by their guides, those without one last; `detail` learns their places."""
+    numbers = [n for n, one in enumerate(plans) if one.action is Action.EXPRESSION]
+    numbers.sort(key=lambda n: (not plans[n].literal, plans[n].literal))
+    detail[numbers] = np.arange(len(numbers))
+    text, start = pack([expression_bytes(encoded(tests[n].pattern), tests[n].ignore_case) for n in numbers])
+    guided = sum(1 for n in numbers if plans[n].literal)
+    return {"text": text, "start": start, "guided": np.array([guided], np.int64), "number": _numbers(iter(numbers))}

@@ -1,0 +1,135 @@
+"""The automaton finds what Python's `in`, `startswith`, `endswith` and `==` find."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vedette.kernels.automaton import (
+    ANYWHERE,
+    AT_END,
+    AT_START,
+    LONGEST_GRAM,
+    MODES,
+    WHOLE,
+    Literals,
+    Machine,
+    build,
+    mixed,
+    scan,
+)
+
+HOLDS = {
+    ANYWHERE: lambda value, literal: literal in value,
+    AT_START: lambda value, literal: value.startswith(literal),
+    AT_END: lambda value, literal: value.endswith(literal),
+    WHOLE: lambda value, literal: value == literal,
+}
+
+
+def literals_of(wanted: Mapping[bytes, Sequence[tuple[int, int]]]) -> Literals:
+    """Literals with their (mode, target) pairs as arrays."""
+    ordered = sorted(wanted)
+    runs = [[target for mode, target in wanted[text] if mode == wish] for text in ordered for wish in range(MODES)]
+    return Literals(
+        np.frombuffer(b"".join(ordered), np.uint8),
+        np.cumsum([0, *map(len, ordered)], dtype=np.int64),
+        np.cumsum([0, *map(len, runs)], dtype=np.int64),
+        np.array([target for run in runs for target in run], np.int32),
+    )
+
+
+def found(machine: Machine, values: Sequence[bytes], once: bool) -> list[tuple[int, int]]:
+    text = np.frombuffer(b"".join(values), np.uint8)
+    start = np.cumsum([0, *map(len, values)], dtype=np.int64)
+    hits = scan(machine, text, start, once)
+    return sorted(zip(hits.value.tolist(), hits.target.tolist(), strict=True))
+
+
+def expected(wanted: Mapping[bytes, Sequence[tuple[int, int]]], values: Sequence[bytes]) -> list[tuple[int, int]]:
+    return sorted(
+        (number, target)
+        for number, value in enumerate(values)
+        for literal, reports in wanted.items()
+        for mode, target in reports
+        if HOLDS[mode](value, literal)
+    )
+
+
+def few_letters(least: int, most: int) -> st.SearchStrategy[bytes]:
+    """Texts in which much repeats, so that failure links and shared suffixes matter."""
+    return st.text("ab", min_size=least, max_size=most).map(str.encode) | st.binary(min_size=least, max_size=most)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[dict[bytes, list[tuple[int, int]]], list[bytes], int]:
+    texts = draw(st.lists(few_letters(1, 12), min_size=1, max_size=12, unique=True))
+    wanted: dict[bytes, list[tuple[int, int]]] = {}
+    targets = 0
+    for text in texts:
+        for mode in draw(st.lists(st.integers(0, MODES - 1), min_size=1, max_size=4)):
+            wanted.setdefault(text, []).append((mode, targets))
+            targets += 1
+    values = draw(st.lists(few_letters(0, 30) | st.sampled_from(texts), max_size=6))
+    if draw(st.booleans()):
+        values.append(b"".join(draw(st.lists(st.sampled_from(texts), max_size=6))))
+    gram = draw(st.integers(1, min(LONGEST_GRAM, *map(len, texts))))
+    return wanted, values, gram
+
+
+@pytest.mark.interpreted
+@given(cases())
+def test_finds_what_python_finds(case: tuple[dict[bytes, list[tuple[int, int]]], list[bytes], int]) -> None:
+    wanted, values, gram = case
+    machine = build(literals_of(wanted), gram)
+    hits = expected(wanted, values)
+    assert found(machine, values, once=True) == hits
+    assert sorted(set(found(machine, values, once=False))) == hits
+
+
+@pytest.mark.interpreted
+def test_grows_its_output() -> None:
+    wanted = {b"a" * length: [(ANYWHERE, length), (AT_END, 100 + length)] for length in range(1, 31)}
+    values = [b"a" * 30] * 8
+    machine = build(literals_of(wanted), 1)
+    assert found(machine, values, once=True) == expected(wanted, values)
+
+
+@pytest.mark.interpreted
+def test_many_starts_grow_its_output() -> None:
+    wanted = {b"b" * length: [(AT_START, length), (WHOLE, 100 + length)] for length in range(2, 40)}
+    values = [b"b" * 39] * 5
+    machine = build(literals_of(wanted), 2)
+    assert found(machine, values, once=True) == expected(wanted, values)
+
+
+def test_many_literals_in_one_machine() -> None:
+    random = np.random.default_rng(5)
+    texts = sorted({bytes(random.integers(97, 101, random.integers(4, 10), dtype=np.uint8)) for _ in range(3000)})
+    wanted = {text: [(number % MODES, number)] for number, text in enumerate(texts)}
+    values = [bytes(random.integers(97, 101, 40, dtype=np.uint8)) for _ in range(50)] + texts[:50]
+    for gram in (1, 3, 4):
+        assert found(build(literals_of(wanted), gram), values, once=True) == expected(wanted, values)
+
+
+def test_reports_a_literal_once_for_a_value() -> None:
+    machine = build(literals_of({b"ab": [(ANYWHERE, 7)]}), 2)
+    assert found(machine, [b"abababab", b"xx", b"ab"], once=True) == [(0, 7), (2, 7)]
+    assert found(machine, [b"abababab"], once=False) == [(0, 7)] * 4
+
+
+@pytest.mark.interpreted
+@given(st.integers(0, 2**64 - 1))
+def test_hash_has_32_bits(gram: int) -> None:
+    assert 0 <= int(mixed(np.uint64(gram))) < 2**32
+
+
+def test_hash_spreads_neighbours() -> None:
+    grams = np.arange(4096, dtype=np.uint64)
+    for shift in (0, 8, 24, 32, 48):
+        slots = {int(mixed(gram << np.uint64(shift))) >> 20 for gram in grams}
+        assert len(slots) > 1500
