@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from vedette.kernels.bundles import PredicateTable
 from vedette.kernels.cluster_choice import Frequencies, Path, Settings, choose, mass, weigh
-from vedette.kernels.cluster_pages import ENTRIES, OWN, PAGES, REFERENCES, SHARED, no_pages, write_pages
-from vedette.kernels.clusters import GRID, HASH, NO_CHILD, TOKEN, ClusterArrays, hash_place
+from vedette.kernels.cluster_pages import PAGES, Pages, no_pages, write_pages
+from vedette.kernels.clusters import GRID, HASH, NO_CHILD, TOKEN, hash_place
 from vedette.kernels.compile import kernel
 
 DEEPEST = 40
@@ -62,7 +62,9 @@ def rows_with_room(array: NDArray, needed: int) -> NDArray:
     if needed <= array.shape[0]:
         return array
     copy = np.empty((2 * array.shape[0], array.shape[1]), array.dtype)
-    copy[: array.shape[0]] = array
+    for i in range(array.shape[0]):
+        for j in range(array.shape[1]):
+            copy[i, j] = array[i, j]
     return copy
 
 
@@ -72,7 +74,8 @@ def with_room(array: NDArray[np.int32], needed: int) -> NDArray[np.int32]:
     if needed <= array.shape[0]:
         return array
     copy = np.empty(max(needed, 2 * array.shape[0]), np.int32)
-    copy[: array.shape[0]] = array
+    for i in range(array.shape[0]):
+        copy[i] = array[i]
     return copy
 
 
@@ -144,8 +147,11 @@ def page_limit(settings: Settings, reach: float) -> int:
 
 
 @kernel
-def grid_shift(lows: NDArray[np.int64], highs: NDArray[np.int64], span: int, replication: float, most: int) -> int:
+def grid_shift(
+    lows: NDArray[np.int64], highs: NDArray[np.int64], extent: tuple[int, int], replication: float, most: int
+) -> int:
     """The finest grid (as a shift of ranks) that neither copies too much nor has more than `most` cells."""
+    base, span = extent
     shift = 0
     while True:
         cells = (span >> shift) + 1
@@ -154,7 +160,7 @@ def grid_shift(lows: NDArray[np.int64], highs: NDArray[np.int64], span: int, rep
         if cells <= most:
             copies = 0
             for i in range(lows.shape[0]):
-                copies += (highs[i] >> shift) - (lows[i] >> shift) + 1
+                copies += ((highs[i] - base) >> shift) - ((lows[i] - base) >> shift) + 1
             if copies <= replication * lows.shape[0]:
                 return shift
         shift += 1
@@ -172,7 +178,8 @@ def add_branch(layout: Layout, column: int, kind: int, base: int, shift: int, si
     branches[used[BRANCHES], 3] = shift
     branches[used[BRANCHES], 4] = size
     branches[used[BRANCHES], 5] = used[CHILDREN]
-    children[used[CHILDREN] : used[CHILDREN] + slots] = NO_CHILD
+    for i in range(used[CHILDREN], used[CHILDREN] + slots):
+        children[i] = NO_CHILD
     used[BRANCHES] += 1
     used[CHILDREN] += slots
     return Layout(layout.nodes, branches, children, used)
@@ -202,10 +209,12 @@ def grid_tasks(
         starts[cell + 1] += starts[cell]
     total = starts[cells]
     lists = with_room(work.lists, task.last + total)
-    at = starts.copy()
+    at = np.empty(cells, np.int64)
+    for cell in range(cells):
+        at[cell] = task.last + starts[cell]
     for i in range(lows.shape[0]):
         for cell in range((lows[i] - base) >> shift, ((highs[i] - base) >> shift) + 1):
-            lists[task.last + at[cell]] = members[i]
+            lists[at[cell]] = members[i]
             at[cell] += 1
     work = Work(lists, work.tasks, work.weights, work.steps, work.waiting)
     copies = task.copies * total / lows.shape[0]
@@ -231,31 +240,41 @@ def hash_tasks(
     work: Work,
     task: Task,
     members: NDArray[np.int32],
-    order: NDArray[np.int64],
     keys: NDArray[np.int64],
     children: NDArray[np.int32],
     branch: NDArray[np.int32],
-    shares: tuple[Frequencies, int],
+    frequencies: Frequencies,
 ) -> tuple[Work, Task]:
-    """A task per distinct key (ranks or tokens), in `order` of the keys; otherwise as `grid_tasks`."""
-    frequencies, ranks = shares
+    """A task per distinct key (ranks or tokens); otherwise as `grid_tasks`."""
+    ranks = frequencies.largest.shape[0]
     column = np.int64(branch[0])
     size = np.int64(branch[4])
     slots = np.int64(branch[5])
     n = members.shape[0]
     lists = with_room(work.lists, task.last + n)
     work = Work(lists, work.tasks, work.weights, work.steps, work.waiting)
-    steps = task.steps
-    begin = 0
+    spots = np.empty(n, np.int64)
+    starts = np.zeros(size + 1, np.int64)
     for i in range(n):
-        lists[task.last + i] = members[order[i]]
-        key = keys[order[i]]
-        if i + 1 < n and keys[order[i + 1]] == key:
-            continue
-        spot = hash_place(key, size)
-        while children[slots + spot] != NO_CHILD:
+        spot = hash_place(keys[i], size)
+        while children[slots + spot] != NO_CHILD and children[slots + spot] != keys[i]:
             spot = (spot + 1) & (size - 1)
-        children[slots + spot] = key
+        children[slots + spot] = keys[i]
+        spots[i] = spot
+        starts[spot + 1] += 1
+    for spot in range(size):
+        starts[spot + 1] += starts[spot]
+    at = np.empty(size, np.int64)
+    for spot in range(size):
+        at[spot] = task.last + starts[spot]
+    for i in range(n):
+        lists[at[spots[i]]] = members[i]
+        at[spots[i]] += 1
+    steps = task.steps
+    for spot in range(size):
+        if starts[spot + 1] == starts[spot]:
+            continue
+        key = np.int64(children[slots + spot])
         step = task.step
         if column < ranks:
             step = steps
@@ -264,11 +283,10 @@ def hash_tasks(
             reach = task.reach * np.float64(mass(frequencies, column, key, key))
         else:
             reach = task.reach * np.float64(frequencies.token[frequencies.token_at[column - ranks] + key])
-        first = task.last + begin
-        last = task.last + i + 1
+        first = task.last + starts[spot]
+        last = task.last + starts[spot + 1]
         slot = slots + size + spot
         work = push(work, Task(first, last, slot, step, steps, task.depth + 1, task.copies, reach))
-        begin = i + 1
     return work, Task(task.first, task.last + n, task.slot, task.step, steps, task.depth, task.copies, task.reach)
 
 
@@ -296,37 +314,39 @@ def split(
         if column < ranks:
             lows[i] = max(lows[i], path.low[column])
             highs[i] = min(highs[i], path.high[column])
-    base = lows.min()
-    span = highs.max() - base
-    ranges = bool(np.any(highs > lows))
+    base = lows[0]
+    top = highs[0]
+    ranges = False
+    for i in range(n):
+        base = min(base, lows[i])
+        top = max(top, highs[i])
+        ranges = ranges or highs[i] > lows[i]
+    span = top - base
     if column < ranks and (ranges or span <= 16 * n + 1024):
         shift = 0
         if ranges:
             allowed = max(min(settings.replication, settings.replication_in_all / task.copies), 1.25)
             most = max(4 * n // page_limit(settings, task.reach), 8)
-            shift = grid_shift(lows - base, highs - base, span, allowed, most)
+            shift = grid_shift(lows, highs, (base, span), allowed, most)
         cells = (span >> shift) + 1
         layout = add_branch(layout, column, GRID, base, shift, cells, cells)
         branch = layout.branches[layout.used[BRANCHES] - 1]
         work, task = grid_tasks(work, task, members, lows, highs, frequencies, branch, path)
         return layout, work, task
-    order = np.argsort(lows)
-    distinct = 1
-    for i in range(1, n):
-        distinct += np.int64(lows[order[i]] != lows[order[i - 1]])
+    # At most half full even if all keys differ, without knowing how many do.
     size = 4
-    while size < 2 * distinct:
+    while size < 2 * min(n, span + 1):
         size *= 2
     layout = add_branch(layout, column, HASH if column < ranks else TOKEN, 0, 0, size, 2 * size)
     branch = layout.branches[layout.used[BRANCHES] - 1]
-    work, task = hash_tasks(work, task, members, order, lows, layout.children, branch, (frequencies, ranks))
+    work, task = hash_tasks(work, task, members, lows, layout.children, branch, frequencies)
     return layout, work, task
 
 
 @kernel
 def build(
     table: PredicateTable, columns: int, ranks: int, frequencies: Frequencies, settings: Settings
-) -> ClusterArrays:
+) -> tuple[Layout, Pages]:
     """Index all conjunctions."""
     n = table.start.shape[0] - 1
     groups = 2 * columns
@@ -343,7 +363,7 @@ def build(
     for column in range(ranks):
         weigh(path, frequencies, column)
     work = Work(
-        np.arange(max(4 * n, 64)).astype(np.int32),
+        np.arange(n).astype(np.int32),
         np.empty((256, 6), np.int64),
         np.empty((256, 2), np.float64),
         np.empty((256, 4), np.int64),
@@ -359,7 +379,8 @@ def build(
         limit = page_limit(settings, task.reach)
         chosen = np.empty(0, np.int64)
         group_of = np.full(here.shape[0], -1, np.int32)
-        sizes[:] = 0
+        for group in range(groups):
+            sizes[group] = 0
         if here.shape[0] > limit and task.depth < DEEPEST:
             chosen, group_of = choose(table, here, frequencies, path, settings, max(limit // 4, 8), sizes)
         place = np.zeros(groups + 1, np.int64)
@@ -371,7 +392,9 @@ def build(
         members = np.empty(branching, np.int32)
         access = np.empty(branching, np.int64)
         resting = 0
-        fill = place.copy()
+        fill = np.empty(groups, np.int64)
+        for group in range(groups):
+            fill[group] = place[group]
         for i in range(here.shape[0]):
             group = group_of[i]
             if group < 0:
@@ -406,20 +429,4 @@ def build(
         nodes[node, 2] = page
         nodes[node, 3] = many
         walk_back(path, work.steps, step, frequencies)
-    used = pages.used
-    return ClusterArrays(
-        layout.nodes[: layout.used[NODES]].copy(),
-        layout.branches[: layout.used[BRANCHES]].copy(),
-        layout.children[: layout.used[CHILDREN]].copy(),
-        pages.pages[: used[PAGES] + 1].copy(),
-        pages.shared_column[: used[SHARED]].copy(),
-        pages.shared_low[: used[SHARED]].copy(),
-        pages.shared_width[: used[SHARED]].copy(),
-        pages.conjunction[: used[ENTRIES]].copy(),
-        pages.references[: used[ENTRIES]].copy(),
-        pages.owned[: used[ENTRIES]].copy(),
-        pages.reference[: used[REFERENCES]].copy(),
-        pages.own_column[: used[OWN]].copy(),
-        pages.own_low[: used[OWN]].copy(),
-        pages.own_width[: used[OWN]].copy(),
-    )
+    return layout, pages

@@ -182,7 +182,8 @@ def choose(
     chosen_group = np.empty(n, np.int32)
     closed = np.zeros(groups, np.bool_)
     for last in range(2):
-        sizes[:] = 0
+        for g in range(groups):
+            sizes[g] = 0
         for i in range(n):
             accepted = slack * best[i]
             most = np.int64(0)

@@ -63,7 +63,8 @@ def longer(array: NDArray, used: int, more: int) -> NDArray:
     if used + more <= array.shape[0]:
         return array
     copy = np.empty(2 * array.shape[0] + more, array.dtype)
-    copy[:used] = array[:used]
+    for i in range(used):
+        copy[i] = array[i]
     return copy
 
 
@@ -74,7 +75,9 @@ def with_room(pages: Pages, entries: int, predicates: int) -> Pages:
     rows = pages.pages
     if used[PAGES] + 2 > rows.shape[0]:
         rows = np.empty((2 * rows.shape[0], 4), np.int64)
-        rows[: used[PAGES] + 1] = pages.pages[: used[PAGES] + 1]
+        for i in range(used[PAGES] + 1):
+            for j in range(4):
+                rows[i, j] = pages.pages[i, j]
     return Pages(
         rows,
         longer(pages.shared_column, used[SHARED], predicates),

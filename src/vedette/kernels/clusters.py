@@ -180,8 +180,9 @@ def grown(array: NDArray[np.int32], needed: int) -> NDArray[np.int32]:
     """The array itself, or a longer copy with room for `needed`."""
     if needed <= array.shape[0]:
         return array
-    longer = np.empty(max(needed, 2 * array.shape[0]), array.dtype)
-    longer[: array.shape[0]] = array
+    longer = np.empty(max(needed, 2 * array.shape[0]), np.int32)
+    for i in range(array.shape[0]):
+        longer[i] = array[i]
     return longer
 
 
@@ -315,7 +316,9 @@ def route(
             slot_count[slot] += 1
         if depth + touching >= stack.shape[0]:
             taller = np.empty((2 * (depth + touching), 4), np.int64)
-            taller[:depth] = stack[:depth]
+            for i in range(depth):
+                for j in range(4):
+                    taller[i, j] = stack[i, j]
             stack = taller
         if touching > visits.shape[0]:
             visits = np.empty((2 * touching, 3), np.int64)

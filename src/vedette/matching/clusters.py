@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.kernels.bundles import CodedBatch, Pairs, PredicateTable
-from vedette.kernels.cluster_build import build
+from vedette.kernels.cluster_build import Layout, build
 from vedette.kernels.cluster_choice import FINEST, Frequencies, Settings
+from vedette.kernels.cluster_pages import ENTRIES, OWN, PAGES, REFERENCES, SHARED, Pages
 from vedette.kernels.clusters import ClusterArrays, Scratch, route, route_one
 from vedette.kernels.lanes import LANES
 from vedette.matching.index import Arrays
@@ -44,7 +45,8 @@ class Clusters:
         if settings is DEFAULTS:
             # A small index stays in the cache, where small pages pay; a large one does not.
             settings = settings._replace(page=int(np.clip((len(table.start) - 1) // 4000, 32, 128)))
-        return cls(build(table, columns, ranks, frequencies(table, ranks, sample), settings), ranks)
+        layout, pages = build(table, columns, ranks, frequencies(table, ranks, sample), settings)
+        return cls(_trimmed(layout, pages), ranks)
 
     def match(self, batch: CodedBatch) -> Pairs:
         """Every (event, conjunction) pair that holds, each once."""
@@ -90,6 +92,29 @@ class Clusters:
             )
         scratch: Scratch = self._local.scratch
         return scratch
+
+
+def _trimmed(layout: Layout, pages: Pages) -> ClusterArrays:
+    """The arrays without the room they were given to grow."""
+    nodes, branches, children = (np.array(array[:used]) for array, used in zip(layout[:3], layout.used, strict=True))
+    used = pages.used
+    per_entry = slice(used[ENTRIES])
+    return ClusterArrays(
+        nodes=nodes,
+        branches=branches,
+        children=children,
+        pages=pages.pages[: used[PAGES] + 1].copy(),
+        shared_column=pages.shared_column[: used[SHARED]].copy(),
+        shared_low=pages.shared_low[: used[SHARED]].copy(),
+        shared_width=pages.shared_width[: used[SHARED]].copy(),
+        conjunction=pages.conjunction[per_entry].copy(),
+        references=pages.references[per_entry].copy(),
+        owned=pages.owned[per_entry].copy(),
+        reference=pages.reference[: used[REFERENCES]].copy(),
+        own_column=pages.own_column[: used[OWN]].copy(),
+        own_low=pages.own_low[: used[OWN]].copy(),
+        own_width=pages.own_width[: used[OWN]].copy(),
+    )
 
 
 def frequencies(table: PredicateTable, ranks: int, sample: CodedBatch) -> Frequencies:
