@@ -79,6 +79,19 @@ def test_many_at_once_or_none() -> None:
     assert subs.subscriber("x") == "me"
 
 
+def test_what_has_expired_is_left_out() -> None:
+    subs = Subscriptions({"n": "int"})
+    records = [
+        {"id": "old", "when": "n = 1", "expires": "2001-01-01T00:00:00Z"},
+        {"id": "new", "when": "n = 1", "expires": "9000-01-01T00:00:00Z"},
+        {"id": "ever", "when": "n = 1", "expires": None},
+    ]
+    assert subs.add_many(records) == 2
+    assert _ids(subs, n=1) == ["new", "ever"]
+    with pytest.raises(InputError, match="record 0, subscription 'x': 'expires'"):
+        subs.add_many([{"id": "x", "when": "n = 1", "expires": "soon"}])
+
+
 def test_without_a_schema_constants_tell_the_types() -> None:
     subs = Subscriptions()
     subs.add("number", "price < 120.5")

@@ -22,7 +22,7 @@ from vedette.matching.draft import Draft
 from vedette.matching.made_up import SAMPLE
 from vedette.matching.matcher import Matcher, Reader
 from vedette.matching.segment import Drawn, Segment
-from vedette.matching.subscriptions import read_record, taken
+from vedette.matching.subscriptions import read_records, taken
 from vedette.matching.templates import Templates
 from vedette.matching.view import Events, Part, View, all_alive
 from vedette.schema.columns import Column, ColumnData
@@ -79,21 +79,18 @@ class LiveMatcher(Reader):
             self._append([(id_, when, form, subscriber)])
 
     def add_many(self, records: Iterable[Mapping[str, Any]]) -> int:
-        """Add records with `id`, `when` and perhaps `subscriber`, all at once; returns how many."""
-        new = []
-        seen: set[str] = set()
-        for number, record in enumerate(records):
-            id_, when, subscriber = read_record(record, number)
-            if id_ in seen:
-                raise InputError(f"record {number}: {taken(id_)}")
-            seen.add(id_)
-            new.append((id_, when, self._templates.normal_form(when), subscriber))
+        """Add records as `Subscriptions.add_many` takes them, all at once; returns how many."""
+        new: dict[str, tuple[str, str, NormalForm, str | None]] = {}
+        for id_, when, subscriber in read_records(records):
+            if id_ in new:
+                raise InputError(taken(id_))
+            new[id_] = id_, when, self._templates.normal_form(when), subscriber
         with self._lock:
             self._may_write()
-            for number, (id_, *_) in enumerate(new):
+            for id_ in new:
                 if self._find(id_) is not None:
-                    raise InputError(f"record {number}: {taken(id_)}")
-            self._append(new)
+                    raise InputError(taken(id_))
+            self._append(list(new.values()))
         return len(new)
 
     def _may_write(self) -> None:

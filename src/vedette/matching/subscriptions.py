@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -17,7 +18,9 @@ from vedette.matching.segment import Drawn, Segment
 from vedette.matching.templates import Templates
 from vedette.matching.view import Events
 from vedette.schema.encode import encode
+from vedette.schema.keys import read
 from vedette.schema.schema import Schema
+from vedette.schema.types import Kind
 
 if TYPE_CHECKING:
     from vedette.matching.live import LiveMatcher
@@ -61,11 +64,13 @@ class Subscriptions:
         self._append(id_, when, form, subscriber)
 
     def add_many(self, records: Iterable[Mapping[str, Any]]) -> int:
-        """Add records with `id`, `when` and perhaps `subscriber`; returns how many. All of them, or none."""
+        """Add records with `id`, `when` and perhaps `subscriber` and `expires`; returns how many. All, or none.
+
+        Those that have expired are left out.
+        """
         added: list[str] = []
         try:
-            for number, record in enumerate(records):
-                id_, when, subscriber = read_record(record, number)
+            for id_, when, subscriber in read_records(records):
                 self.add(id_, when, subscriber=subscriber)
                 added.append(id_)
         except BaseException:
@@ -172,14 +177,22 @@ def taken(id_: str) -> str:
     return f"there is a subscription {id_!r} already\nHint: replace() changes what it says"
 
 
-def read_record(record: Mapping[str, Any], number: int) -> tuple[str, str, str | None]:
-    """Id, text and subscriber of a record; an error says which record is wrong."""
-    for name in ("id", "when"):
-        if not isinstance(record.get(name), str):
-            raise InputError(f"record {number}: {name!r} must be a text, not {record.get(name)!r}")
-    where = f"record {number}, subscription {record['id']!r}"
-    if record.get("predict") is not None:
-        raise NotSupported(f"{where}: forecasts need a pattern over several events")
-    if record.get("dialect") not in (None, "vedette"):
-        raise NotSupported(f"{where}: the dialect {record['dialect']!r} is not known")
-    return record["id"], record["when"], record.get("subscriber")
+def read_records(records: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str, str | None]]:
+    """Id, text and subscriber of those that have not expired; an error says which record is wrong."""
+    now = dt.datetime.now(dt.UTC)
+    for number, record in enumerate(records):
+        for name in ("id", "when"):
+            if not isinstance(record.get(name), str):
+                raise InputError(f"record {number}: {name!r} must be a text, not {record.get(name)!r}")
+        where = f"record {number}, subscription {record['id']!r}"
+        if record.get("predict") is not None:
+            raise NotSupported(f"{where}: forecasts need a pattern over several events")
+        if record.get("dialect") not in (None, "vedette"):
+            raise NotSupported(f"{where}: the dialect {record['dialect']!r} is not known")
+        if (expires := record.get("expires")) is not None:
+            try:
+                if read(Kind.TIMESTAMP, expires) <= now:
+                    continue
+            except ValueError as error:
+                raise InputError(f"{where}: 'expires': {error}\nHint: write the time in ISO 8601") from None
+        yield record["id"], record["when"], record.get("subscriber")
