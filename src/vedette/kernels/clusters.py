@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from vedette.kernels.bundles import CodedBatch
 from vedette.kernels.compile import kernel
-from vedette.kernels.lanes import FEW_LANES, LANES, lowest_bit, passes, within16, within64
+from vedette.kernels.lanes import FEW_LANES, LANES, lowest_bit, within16, within64
 from vedette.kernels.tokens import contains_token
 
 # Kinds of branches.
@@ -344,89 +344,3 @@ def route(
         if visiting > 0:
             verify(index, batch, lists, visits[:visiting], scratch, out, counts)
     return counts[0]
-
-
-@kernel
-def route_one(
-    index: ClusterArrays, batch: CodedBatch, stack: NDArray[np.int32], out: NDArray[np.int32]
-) -> tuple[int, NDArray[np.int32]]:
-    """The conjunctions that hold for event 0: how many, and where (`out`, or a longer array)."""
-    ranks = batch.ranks.shape[0]
-    count = 0
-    stack[0] = 0
-    depth = 1
-    while depth > 0:
-        depth -= 1
-        at = stack[depth]
-        first_page = -2 - at
-        last_page = first_page + 1
-        if at >= 0:
-            first_page = index.nodes[at, 2]
-            last_page = first_page + index.nodes[at, 3]
-            for branch in range(index.nodes[at, 0], index.nodes[at, 0] + index.nodes[at, 1]):
-                column = index.branches[branch, 0]
-                size = index.branches[branch, 4]
-                slots = index.branches[branch, 5]
-                kind = index.branches[branch, 1]
-                if kind == TOKEN:
-                    number = batch.sets[column - ranks, 0]
-                    if number >= 0:
-                        for t in range(batch.set_start[number], batch.set_start[number + 1]):
-                            slot = hash_slot(index.children, slots, size, batch.set_tokens[t])
-                            if slot >= 0:
-                                stack = grown(stack, depth + 1)
-                                stack[depth] = index.children[slot]
-                                depth += 1
-                    continue
-                rank = batch.ranks[column, 0]
-                child = NO_CHILD
-                if kind == GRID:
-                    cell = (np.int64(rank) - index.branches[branch, 2]) >> index.branches[branch, 3]
-                    if 0 <= cell < size:
-                        child = index.children[slots + cell]
-                elif rank >= 0:
-                    slot = hash_slot(index.children, slots, size, rank)
-                    if slot >= 0:
-                        child = index.children[slot]
-                if child != NO_CHILD:
-                    stack = grown(stack, depth + 1)
-                    stack[depth] = child
-                    depth += 1
-        for page in range(first_page, last_page):
-            count, out = verify_one(index, batch, page, count, out)
-    return count, out
-
-
-@kernel
-def verify_one(
-    index: ClusterArrays, batch: CodedBatch, page: int, count: int, out: NDArray[np.int32]
-) -> tuple[int, NDArray[np.int32]]:
-    """Test the entries of a page for event 0."""
-    ranks = batch.ranks.shape[0]
-    first_shared = index.pages[page, 0]
-    next_reference = index.pages[page, 2]
-    next_own = index.pages[page, 3]
-    for e in range(index.pages[page, 1], index.pages[page + 1, 1]):
-        r = next_reference
-        p = next_own
-        next_reference = r + np.int64(index.references[e])
-        next_own = p + np.int64(index.owned[e])
-        holds = True
-        while holds and r < next_reference:
-            s = first_shared + np.int64(index.reference[r])
-            holds = passes(batch.ranks[index.shared_column[s], 0], index.shared_low[s], index.shared_width[s])
-            r += 1
-        while holds and p < next_own:
-            column = index.own_column[p]
-            if column < ranks:
-                holds = passes(batch.ranks[column, 0], index.own_low[p], index.own_width[p])
-            else:
-                number = batch.sets[column - ranks, 0]
-                found = contains_token(batch.set_start, batch.set_tokens, number, index.own_low[p])
-                holds = found == (index.own_width[p] == 0)
-            p += 1
-        if holds:
-            out = grown(out, count + 1)
-            out[count] = index.conjunction[e]
-            count += 1
-    return count, out

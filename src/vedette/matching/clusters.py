@@ -11,11 +11,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.kernels.addresses import addresses_of
 from vedette.kernels.bundles import CodedBatch, Pairs, PredicateTable
 from vedette.kernels.cluster_build import Layout, build
 from vedette.kernels.cluster_choice import FINEST, Frequencies, Settings
+from vedette.kernels.cluster_one import route_one
 from vedette.kernels.cluster_pages import ENTRIES, OWN, PAGES, REFERENCES, SHARED, Pages
-from vedette.kernels.clusters import ClusterArrays, Scratch, route, route_one
+from vedette.kernels.clusters import ClusterArrays, Scratch, route
 from vedette.kernels.lanes import LANES
 from vedette.matching.index import Arrays
 from vedette.matching.pairs import PairBuffer
@@ -34,6 +36,7 @@ class Clusters:
     def __init__(self, arrays: ClusterArrays, ranks: int) -> None:
         self._index = arrays
         self._ranks = ranks
+        self._addresses = addresses_of(arrays)
         self._largest_page = int(np.diff(arrays.pages[:, 0]).max(initial=1))
         self._local = threading.local()
         self._buffer = PairBuffer()
@@ -67,7 +70,7 @@ class Clusters:
         local = self._local
         if not hasattr(local, "stack"):
             local.stack, local.out = np.empty(4096, np.int32), np.empty(1024, np.int32)
-        count, local.out = route_one(self._index, batch, local.stack, local.out)
+        count, local.stack, local.out = route_one(self._addresses, batch, local.stack, local.out)
         found: NDArray[np.int32] = local.out[:count].copy()
         return found
 
