@@ -1,6 +1,7 @@
 """From (event, conjunction) pairs, in any order, to the subscriptions of each event.
 
-The floor of matching is its output, so every pass here is a counting sort: a few nanoseconds a match.
+The floor of matching is its output: pairs are brought to their events by a counting sort, and into order within an
+event while they are in the cache; a few nanoseconds a match each.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from numpy.typing import NDArray
 from vedette.kernels.bundles import Pairs
 from vedette.kernels.compile import kernel
 
-_DIGIT_BITS = 11  # 2048 open places to write to: what the address translation of a core still holds
 _DEAD = -1
+_DIGIT_BITS, _DIGITS = 8, 256
+_FEW = 32
 
 
 class Rows(NamedTuple):
@@ -41,35 +43,6 @@ def _subscriptions(
 
 
 @kernel
-def _pack(event: NDArray[np.int32], subscription: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Subscription above event in one word; dead pairs are left out."""
-    packed = np.empty(event.size, np.int64)
-    size = 0
-    for i in range(event.size):
-        if subscription[i] != _DEAD:
-            packed[size] = (np.int64(subscription[i]) << 32) | np.int64(event[i])
-            size += 1
-    return packed[:size]
-
-
-@kernel
-def _sort_digit(packed: NDArray[np.int64], shift: int, bits: int) -> NDArray[np.int64]:
-    """A stable counting sort by `bits` bits from `shift` on."""
-    mask = (np.int64(1) << bits) - 1
-    place = np.zeros(mask + 2, np.int64)
-    for i in range(packed.size):
-        place[((packed[i] >> shift) & mask) + 1] += 1
-    for digit in range(mask + 1):
-        place[digit + 1] += place[digit]
-    out = np.empty_like(packed)
-    for i in range(packed.size):
-        digit = (packed[i] >> shift) & mask
-        out[place[digit]] = packed[i]
-        place[digit] += 1
-    return out
-
-
-@kernel
 def _group(event: NDArray[np.int32], subscription: NDArray[np.int32], events: int) -> Rows:
     """Stably by event, without the dead pairs."""
     start = np.zeros(events + 2, np.int64)
@@ -87,34 +60,54 @@ def _group(event: NDArray[np.int32], subscription: NDArray[np.int32], events: in
 
 
 @kernel
-def _group_packed(packed: NDArray[np.int64], events: int) -> Rows:
-    """Stably by event, from packed words."""
-    start = np.zeros(events + 2, np.int64)
-    for i in range(packed.size):
-        start[(packed[i] & 0xFFFFFFFF) + 2] += 1
-    for e in range(events):
-        start[e + 2] += start[e + 1]
-    out = np.empty(packed.size, np.int32)
-    for i in range(packed.size):
-        event = packed[i] & 0xFFFFFFFF
-        out[start[event + 1]] = packed[i] >> 32
-        start[event + 1] += 1
-    return Rows(start[: events + 1], out)
+def _sort(rows: Rows, bits: int) -> None:
+    """Ascending within every event: few by counting those that are smaller, many digit by digit."""
+    start, subscription = rows.start, rows.subscription
+    longest = np.int64(0)
+    for e in range(start.size - 1):
+        longest = max(longest, start[e + 1] - start[e])
+    scratch = np.empty(longest, np.int32)
+    place = np.empty(_DIGITS + 1, np.int64)
+    for e in range(start.size - 1):
+        row = subscription[start[e] : start[e + 1]]
+        if row.size <= _FEW:
+            for i in range(row.size):
+                smaller = 0
+                for j in range(i):
+                    smaller += row[j] <= row[i]
+                for j in range(i + 1, row.size):
+                    smaller += row[j] < row[i]
+                scratch[smaller] = row[i]
+            for i in range(row.size):
+                row[i] = scratch[i]
+            continue
+        for shift in range(0, bits, _DIGIT_BITS):
+            place[:] = 0
+            for i in range(row.size):
+                place[((row[i] >> shift) & (_DIGITS - 1)) + 1] += 1
+            for digit in range(_DIGITS):
+                place[digit + 1] += place[digit]
+            for i in range(row.size):
+                digit = (row[i] >> shift) & (_DIGITS - 1)
+                scratch[place[digit]] = row[i]
+                place[digit] += 1
+            for i in range(row.size):
+                row[i] = scratch[i]
 
 
 @kernel
 def _without_repeats(rows: Rows) -> Rows:
     """Each subscription once per event; rows are in order."""
-    start = np.zeros_like(rows.start)
-    out = rows.subscription
+    before, found = rows.start, rows.subscription
+    start = np.zeros_like(before)
     size = 0
-    for e in range(rows.start.size - 1):
-        for i in range(rows.start[e], rows.start[e + 1]):
-            if i == rows.start[e] or rows.subscription[i] != out[size - 1]:
-                out[size] = rows.subscription[i]
+    for e in range(before.size - 1):
+        for i in range(before[e], before[e + 1]):
+            if i == before[e] or found[i] != found[size - 1]:
+                found[size] = found[i]
                 size += 1
         start[e + 1] = size
-    return Rows(start, out[:size])
+    return Rows(start, found[:size])
 
 
 def rows_of(
@@ -135,30 +128,24 @@ def rows_of(
     found = pairs.conjunction
     if owner.size or alive.size:
         found = _subscriptions(pairs.conjunction, owner, alive)
-    if not (ordered or repeats):
-        return _group(pairs.event, found, events)
-    packed = _pack(pairs.event, found)
-    bits = max(1, (subscriptions - 1).bit_length())
-    passes = -(-bits // _DIGIT_BITS)
-    digit = -(-bits // passes)
-    for number in range(passes):
-        packed = _sort_digit(packed, 32 + number * digit, digit)
-    rows = _group_packed(packed, events)
+    rows = _group(pairs.event, found, events)
+    if ordered or repeats:
+        _sort(rows, max(1, (subscriptions - 1).bit_length()))
     return _without_repeats(rows) if repeats else rows
 
 
 @kernel
 def _interleave(first: Rows, second: Rows, shift: int) -> Rows:
-    events = first.start.size - 1
-    start = first.start + second.start
-    out = np.empty(start[events], np.int32)
-    for e in range(events):
+    start_1, found_1, start_2, found_2 = first.start, first.subscription, second.start, second.subscription
+    start = start_1 + start_2
+    out = np.empty(start[-1], np.int32)
+    for e in range(start.size - 1):
         place = start[e]
-        for i in range(first.start[e], first.start[e + 1]):
-            out[place] = first.subscription[i]
+        for i in range(start_1[e], start_1[e + 1]):
+            out[place] = found_1[i]
             place += 1
-        for i in range(second.start[e], second.start[e + 1]):
-            out[place] = second.subscription[i] + shift
+        for i in range(start_2[e], start_2[e + 1]):
+            out[place] = found_2[i] + shift
             place += 1
     return Rows(start, out)
 
@@ -171,8 +158,9 @@ def side_by_side(first: Rows, second: Rows, shift: int) -> Rows:
 @kernel
 def events_of(rows: Rows, first: int) -> NDArray[np.int64]:
     """The event number of every match, counted from `first`."""
+    start = rows.start
     out = np.empty(rows.subscription.size, np.int64)
-    for e in range(rows.start.size - 1):
-        for i in range(rows.start[e], rows.start[e + 1]):
+    for e in range(start.size - 1):
+        for i in range(start[e], start[e + 1]):
             out[i] = first + e
     return out
