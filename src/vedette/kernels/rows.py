@@ -72,12 +72,12 @@ def _sort(rows: Rows, bits: int) -> None:
         row = subscription[start[e] : start[e + 1]]
         if row.size <= _FEW:
             for i in range(row.size):
-                smaller = 0
+                value, smaller = row[i], np.int32(0)
                 for j in range(i):
-                    smaller += row[j] <= row[i]
+                    smaller += np.int32(row[j] <= value)
                 for j in range(i + 1, row.size):
-                    smaller += row[j] < row[i]
-                scratch[smaller] = row[i]
+                    smaller += np.int32(row[j] < value)
+                scratch[smaller] = value
             for i in range(row.size):
                 row[i] = scratch[i]
             continue
