@@ -1,0 +1,119 @@
+"""Every example of the README and the documentation does what the page says."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.docs.pages import PAGES, Block, agrees, blocks, commands
+
+RUN = [page for page in PAGES if any(block.kind in ("python", "console") for block in blocks(page))]
+# Where the `vedette` command of this environment is, and nothing that asks the terminal for its width or colours.
+ENVIRONMENT = {
+    **os.environ,
+    "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    "COLUMNS": "100",
+    "LINES": "40",
+    "TERM": "dumb",
+    "NO_COLOR": "1",
+    "PYTHONUTF8": "1",
+}
+ENVIRONMENT.pop("FORCE_COLOR", None)
+
+
+@pytest.mark.parametrize("page", RUN)
+def test_examples(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    printed: str | None = None
+    for block in blocks(page):
+        if block.kind == "python":
+            printed = _run_python(page, block, namespace)
+        elif block.kind == "text output":
+            _expect(printed is not None, f"{page}:{block.line}: no python block stands before this output")
+            _expect(agrees(printed or "", block.body), f"{page}:{block.line}: what is printed is\n{printed}")
+            printed = None
+        elif block.kind == "console":
+            _run_console(page, block)
+
+
+def _expect(right: bool, complaint: str) -> None:
+    if not right:
+        pytest.fail(complaint, pytrace=False)
+
+
+def _run_python(page: str, block: Block, namespace: dict[str, Any]) -> str:
+    """Run a block statement by statement, compare results, and return what it printed."""
+    lines = block.body.splitlines()
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        for statement in ast.parse(block.body).body:
+            place = f"{page}:{block.line + statement.lineno - 1}"
+            last = lines[(statement.end_lineno or 1) - 1]
+            expected = last.partition("  # -> ")[2]
+            try:
+                if expected and isinstance(statement, ast.Expr):
+                    code = compile(ast.Expression(statement.value), place, "eval")
+                    found = repr(eval(code, namespace))  # noqa: S307 - our own documentation
+                    _expect(agrees(found, expected), f"{place}: the result is {found}")
+                else:
+                    _expect(not expected, f"{place}: only an expression has a result")
+                    exec(compile(ast.Module([statement], []), place, "exec"), namespace)  # noqa: S102
+            except Exception as error:
+                _expect(False, f"{place}: {type(error).__name__}: {error}")
+    return out.getvalue()
+
+
+def _run_console(page: str, block: Block) -> None:
+    for command in commands(block):
+        done = subprocess.run(
+            ["bash", "-c", command.text],
+            env=ENVIRONMENT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            timeout=60,
+            check=False,
+        )
+        place = f"{page}:{command.line}"
+        _expect(done.returncode == command.status, f"{place}: exit status {done.returncode}\n{done.stdout}")
+        _expect(agrees(done.stdout, command.shown), f"{place}: what is printed is\n{done.stdout}")
+
+
+def test_what_agrees() -> None:
+    assert agrees("a\nb  \n", "a\nb")
+    assert agrees("took 1.25 s\n", "took ... s")
+    assert agrees("a\nb\nc\nd\n", "a\n...\nd")
+    assert agrees("a\nd\n", "a\n...\nd")
+    assert not agrees("a\nb\n", "a")
+    assert not agrees("took 1 s\nmore\n", "took ... s")
+    assert not agrees("a.c", "abc")
+
+
+def test_commands_are_cut_out_of_console_blocks() -> None:
+    body = "$ cat > f <<'END'\n$ not a command\nEND\n$ head \\\n  f\n$ not a command\n$ false # exit status 1\n"
+    found = list(commands(Block("console", body, 10)))
+    assert [(one.text, one.shown, one.status, one.line) for one in found] == [
+        ("cat > f <<'END'\n$ not a command\nEND", "", 0, 10),
+        ("head \\\n  f", "", 0, 13),
+        ("not a command", "", 0, 15),
+        ("false # exit status 1", "", 1, 16),
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_nothing_that_could_be_run_is_left_out(page: str) -> None:
+    for block in blocks(page):
+        if block.kind == "sh":
+            assert "vedette " not in block.body, f"{page}:{block.line}: make it a console block"
+        else:
+            assert block.kind.split(" ")[0] != "bash", f"{page}:{block.line}: a block is `console`, or `sh`"
