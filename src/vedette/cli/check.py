@@ -1,0 +1,176 @@
+"""`vedette check`: everything that is wrong with subscriptions, at once, without any event."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from vedette.cli.endings import BAD_INPUT
+from vedette.cli.places import refuse_clashes
+from vedette.cli.problems import FILTERS_ONLY, Problem, refusal
+from vedette.cli.terminal import Terminal, error_console, output_console
+from vedette.errors import FilterError, NotSupported
+from vedette.files.schemas import read_schema
+from vedette.files.subscriptions import SubscriptionFile, SubscriptionRecord, read_subscriptions
+from vedette.language.ast import Composite
+from vedette.language.check import check as check_types
+from vedette.language.checked import Checked, Residual, leaves
+from vedette.language.lint import lint
+from vedette.language.normalise import normalise
+from vedette.language.parser import parse
+from vedette.schema.schema import Schema
+
+_STRIDE = 256  # records between two looks at the progress
+
+
+@dataclass(slots=True)
+class Findings:
+    """What was found in a file."""
+
+    source: str
+    kinds: Counter[str] = field(default_factory=Counter)  # filters, patterns, with operators, expired
+    problems: list[Problem] = field(default_factory=list)
+
+    def count(self, severity: str) -> int:
+        """How many errors, or warnings."""
+        return sum(problem.severity == severity for problem in self.problems)
+
+
+def check(source: str, *, schema: str | None, format: str | None, as_json: bool, quiet: bool) -> None:
+    """Say what was found; exit status 1 if there are errors."""
+    refuse_clashes({"SUBSCRIPTIONS": source, "--schema": schema}, {})
+    known = None if schema is None else read_schema(schema)
+    file = read_subscriptions(source, format=format)
+    findings = _findings(file, known, Terminal(quiet=quiet or as_json))
+    if as_json:
+        typer.echo(orjson.dumps(_record(findings), option=orjson.OPT_INDENT_2))
+    else:
+        _show(findings, with_schema=known is not None, quiet=quiet)
+    if findings.count("error"):
+        raise typer.Exit(BAD_INPUT)
+
+
+def _findings(file: SubscriptionFile, schema: Schema | None, terminal: Terminal) -> Findings:
+    findings = Findings(file.source.name)
+    with terminal.working("checking", "subscriptions") as bar:
+        for number, record in enumerate(file, 1):
+            _check_one(record, schema, findings)
+            if number % _STRIDE == 0:
+                bar.show(file.progress, number)
+    findings.problems += map(Problem.of_reject, file.rejects)
+    findings.problems.sort(key=lambda problem: problem.line)
+    findings.kinds["expired"] = file.expired
+    return findings
+
+
+def _check_one(record: SubscriptionRecord, schema: Schema | None, findings: Findings) -> None:
+    code = "syntax"
+    try:
+        if record.dialect not in (None, "vedette"):
+            raise refusal(record) or NotSupported(f"the dialect {record.dialect!r} is not known")
+        expression = parse(record.when)
+        code = "meaning"
+        checked = check_types(expression, schema, record.when)
+        if isinstance(expression, Composite):
+            findings.kinds["pattern"] += 1
+        else:
+            findings.kinds["operator" if _asks_operators(checked) else "filter"] += 1
+            if record.predict is not None:
+                raise NotSupported("`predict` asks for forecasts, which need a pattern\nHint: leave `predict` out")
+            if not _asks_operators(checked):
+                normalise(checked)  # refuses what would become too large
+        findings.problems += [Problem.of_lint(record, each) for each in lint(checked)]
+    except (FilterError, NotSupported) as error:
+        findings.problems.append(Problem.of_error(record, error, code))
+
+
+def _asks_operators(checked: Checked) -> bool:
+    return checked.root is not None and any(isinstance(leaf, Residual) for leaf in leaves(checked.root))
+
+
+# ---------------------------------------------------------------- for people
+
+
+def _show(findings: Findings, *, with_schema: bool, quiet: bool) -> None:
+    """Errors on standard error, the rest on standard output."""
+    out, errors = output_console(), error_console()
+    for problem in findings.problems:
+        is_error = problem.severity == "error"
+        if is_error or not quiet:
+            _show_problem(problem, findings.source, errors if is_error else out)
+    if quiet:
+        return
+    out.print(_summary(findings))
+    beyond = findings.kinds["pattern"] + findings.kinds["operator"]
+    if beyond:
+        out.print(f"Patterns and operators ({beyond:,}) are checked here, but {FILTERS_ONLY}.")
+    if not with_schema:
+        out.print("With --schema, names and types of attributes are checked too.", style="dim")
+
+
+def _show_problem(problem: Problem, source: str, console: Console) -> None:
+    label = ("Error: ", "bold red") if problem.severity == "error" else ("Warning: ", "bold yellow")
+    console.print(Text.assemble(label, (problem.where(source), "bold"), f"\n{problem}\n"))
+
+
+def _summary(findings: Findings) -> Text:
+    kinds = findings.kinds
+    good = kinds["filter"] + kinds["operator"] + kinds["pattern"]
+    parts = [
+        _counted(kinds["filter"], "filter"),
+        *([_counted(kinds["operator"], "filter") + " with operators"] if kinds["operator"] else []),
+        *([_counted(kinds["pattern"], "pattern")] if kinds["pattern"] else []),
+        *([f"{kinds['expired']:,} expired and left out"] if kinds["expired"] else []),
+    ]
+    errors, warnings = findings.count("error"), findings.count("warning")
+    verdict = ("no problems", "bold green")
+    if errors or warnings:
+        verdict = (
+            f"{_counted(errors, 'error')}, {_counted(warnings, 'warning')}",
+            "bold red" if errors else "bold yellow",
+        )
+    said = ", ".join(parts) if good or kinds["expired"] else "no subscriptions that can be read"
+    return Text.assemble(f"{findings.source}: {said}; ", verdict, ".")
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+# ---------------------------------------------------------------- for programs
+
+
+def _record(findings: Findings) -> dict[str, Any]:
+    kinds = findings.kinds
+    return {
+        "file": findings.source,
+        "filters": kinds["filter"],
+        "filters_with_operators": kinds["operator"],
+        "patterns": kinds["pattern"],
+        "expired": kinds["expired"],
+        "errors": findings.count("error"),
+        "warnings": findings.count("warning"),
+        "findings": [_finding(problem) for problem in findings.problems],
+    }
+
+
+def _finding(problem: Problem) -> dict[str, Any]:
+    """`line` is that of the file; the place in the text is `at`, counted from 1."""
+    found: dict[str, Any] = {
+        "severity": problem.severity,
+        "code": problem.code,
+        "line": problem.line,
+        "subscription": problem.id,
+        "message": problem.message,
+        "hint": problem.hint,
+    }
+    if problem.text:
+        place = FilterError(problem.message, text=problem.text, start=problem.start, end=problem.end)
+        found["at"] = {"line": place.line, "column": place.column, "start": problem.start, "end": problem.end}
+    return found

@@ -1,0 +1,41 @@
+"""Where benchmarks and experiments are: beside the package in a checkout, never in the package."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import vedette
+from vedette.errors import FileError
+
+_WHERE_FROM = "they come with the source: clone the repository, and run `make setup` and this command in it"
+
+
+def find_checkout(folder: str, marker: str) -> Path | None:
+    """The checkout that holds `folder/marker`: the one around the package, or around the current folder."""
+    here = Path.cwd()
+    for candidate in (Path(vedette.__file__).resolve().parents[2], here, *here.parents):
+        if (candidate / folder / marker).is_file() and (candidate / "pyproject.toml").is_file():
+            return candidate
+    return None
+
+
+def checkout(folder: str, marker: str) -> Path:
+    """The same; FileError says where to get one."""
+    found = find_checkout(folder, marker)
+    if found is None:
+        raise FileError(f"the {folder} are not part of the installed package\nHint: {_WHERE_FROM}")
+    return found
+
+
+def launch(root: Path, module: str, arguments: Sequence[str]) -> int:
+    """Run a module of the checkout in a process of its own; its exit status."""
+    command = [sys.executable, "-m", module, *arguments]
+    with subprocess.Popen(command, cwd=root) as process:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            process.wait()  # it was interrupted as well, and may want to say what it has so far
+            raise

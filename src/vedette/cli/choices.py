@@ -1,0 +1,52 @@
+"""The names that options take, for checking and completing them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Engine(StrEnum):
+    """Where matching runs."""
+
+    LOCAL = "local"
+    SPARK = "spark"
+
+
+class Index(StrEnum):
+    """How subscriptions are indexed (`vedette.matching.indexes`)."""
+
+    CLUSTERS = "clusters"
+    TREE = "tree"
+    SCAN = "scan"
+
+
+class Planner(StrEnum):
+    """In which order operators are evaluated."""
+
+    NAIVE = "naive"
+    SEQUENTIAL = "sequential"
+    SUBORDER = "suborder"
+    ADAPTIVE = "adaptive"
+
+
+class EventsFormat(StrEnum):
+    """What events can be read from."""
+
+    JSONL = "jsonl"
+    CSV = "csv"
+    PARQUET = "parquet"
+
+
+class SubscriptionsFormat(StrEnum):
+    """What subscriptions can be read from."""
+
+    JSONL = "jsonl"
+    YAML = "yaml"
+    PARQUET = "parquet"
+
+
+class OutputFormat(StrEnum):
+    """What matches can be written to."""
+
+    JSONL = "jsonl"
+    PARQUET = "parquet"

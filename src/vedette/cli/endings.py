@@ -1,0 +1,65 @@
+"""How a command ends: the one place where what went wrong becomes a text and an exit status.
+
+0 fine, 1 bad input, 2 wrong usage (said by typer), 130 interrupted, 141 the reader of the output went away.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from vedette.cli.terminal import say_error
+from vedette.errors import VedetteError
+
+BAD_INPUT = 1
+INTERRUPTED = 128 + signal.SIGINT
+READER_GONE = 141  # 128 + SIGPIPE, which not every system has
+
+
+class Commands(TyperGroup):
+    """The commands, each with the same ways to end."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; errors that a person can mend are told without a traceback."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise typer.Exit(INTERRUPTED) from None
+        except VedetteError as error:
+            say_error(str(error))
+            raise typer.Exit(BAD_INPUT) from None
+        except BrokenPipeError:
+            hush_output()
+            raise typer.Exit(READER_GONE) from None
+        except OSError as error:
+            place = f"{error.filename}: " if error.filename else ""
+            say_error(f"{place}{error.strerror or error}\nHint: check the path, its permissions and the space left")
+            raise typer.Exit(BAD_INPUT) from None
+
+
+def hush_output() -> None:
+    """Nobody reads standard output any more: let nothing complain about that when the process ends."""
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+    except (OSError, ValueError):  # no real file behind it
+        return
+
+
+def prepare_process() -> None:
+    """Text that an output cannot show is replaced, and a polite request to end leaves no half-written file."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")
+    signal.signal(signal.SIGTERM, _end)
+
+
+def _end(number: int, frame: object) -> None:
+    raise SystemExit(128 + number)

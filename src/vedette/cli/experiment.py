@@ -1,0 +1,31 @@
+"""`vedette experiment`: run an experiment of a checkout, one module a paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from vedette.cli.checkout import checkout, find_checkout, launch
+
+
+def names() -> list[str]:
+    """The experiments there are."""
+    root = find_checkout("experiments", "__init__.py")
+    return [] if root is None else _names(root)
+
+
+def experiment(name: str | None, folder: Path, *, quick: bool) -> int:
+    """Run one; its exit status. Without a name, say which there are."""
+    root = checkout("experiments", "__init__.py")
+    known = _names(root)
+    if name is None:
+        typer.echo("\n".join(known))
+        return 0
+    if name not in known:
+        raise typer.BadParameter(f"there is no experiment {name!r}; there are {', '.join(known)}")
+    return launch(root, f"experiments.{name}", [str(folder.resolve()), *(["--quick"] if quick else [])])
+
+
+def _names(root: Path) -> list[str]:
+    return sorted(path.stem for path in (root / "experiments").glob("*.py") if not path.stem.startswith("_"))

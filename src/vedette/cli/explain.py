@@ -1,0 +1,134 @@
+"""`vedette explain`: why an event matched a subscription, or why not."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from rich.text import Text
+
+from vedette.cli.lookup import find_event, find_subscription, python_events
+from vedette.cli.places import refuse_clashes
+from vedette.cli.problems import BadSubscriptions, Problem, refusal
+from vedette.cli.terminal import Terminal, output_console
+from vedette.errors import FilterError, NotSupported, SchemaError
+from vedette.files.events import Events, read_events
+from vedette.files.schemas import read_schema
+from vedette.files.subscriptions import SubscriptionRecord
+from vedette.language.check import check
+from vedette.language.checked import Checked, leaves
+from vedette.language.parser import parse
+from vedette.matching.explain import explain as explain_event
+from vedette.matching.explain import failing
+from vedette.matching.subscriptions import Subscriptions
+from vedette.schema.schema import Schema
+
+_STYLES = {"✓": "bold green", "✗": "bold red", "?": "bold yellow"}
+_MARK = re.compile(r"(?:(?<=─ )|^)[✓✗?](?= )")
+_PIECE = 4096  # events between two looks at the progress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainOptions:
+    """What was asked for on the command line."""
+
+    subscriptions: str
+    events: str
+    subscription: str
+    event: str | None = None
+    schema: str | None = None
+    subscriptions_format: str | None = None
+    events_format: str | None = None
+    quiet: bool = False
+
+
+def explain(options: ExplainOptions) -> None:
+    """Write the explanation to standard output."""
+    refuse_clashes({"SUBSCRIPTIONS": options.subscriptions, "EVENTS": options.events, "--schema": options.schema}, {})
+    terminal = Terminal(quiet=options.quiet)
+    given = None if options.schema is None else read_schema(options.schema)
+    record = find_subscription(options.subscriptions, options.subscriptions_format, options.subscription)
+    if record.expires is not None and record.expires <= dt.datetime.now(dt.UTC):
+        terminal.note(f"The subscription expired on {record.expires:%Y-%m-%d %H:%M} UTC: `match` leaves it out")
+    events = read_events(options.events, format=options.events_format, schema=given)
+    with terminal.working("inferring the schema"):
+        schema = events.schema
+    checked = _checked(record, schema, options.subscriptions)
+    if events.source.format == "parquet" and events.read_twice:
+        paths = {path for column in checked.columns() for path in (column.path, column.other) if path is not None}
+        events = read_events(options.events, format=options.events_format, schema=given, paths=paths)
+    if options.event is None:
+        _explain_all(record, checked, events, terminal)
+    else:
+        _explain_one(record, checked, events, options.event, terminal)
+
+
+def _checked(record: SubscriptionRecord, schema: Schema, source: str) -> Checked:
+    try:
+        refused = refusal(record)
+        if refused is not None:
+            raise refused
+        return check(parse(record.when), schema, record.when)
+    except (FilterError, NotSupported) as error:
+        raise BadSubscriptions(source, [Problem.of_error(record, error)], "there is nothing to explain") from None
+
+
+def _explain_one(record: SubscriptionRecord, checked: Checked, events: Events, id_: str, terminal: Terminal) -> None:
+    with terminal.working(f"looking for event {id_}", "events"):
+        event = find_event(events, id_)
+    try:
+        explanation = explain_event(checked, event)
+    except SchemaError as error:
+        raise SchemaError(f"event {id_!r} breaks the schema, so `match` rejects it: {error}") from None
+    console = output_console()
+    console.print(_heading(record, f"event {id_}"))
+    for line in str(explanation).splitlines():
+        text = Text(line)
+        mark = _MARK.search(line)
+        if mark is not None:
+            text.stylize(_STYLES[mark.group()], *mark.span())
+        console.print(text)
+
+
+def _explain_all(record: SubscriptionRecord, checked: Checked, events: Events, terminal: Terminal) -> None:
+    if checked.root is None:
+        raise NotSupported("a pattern speaks of several events; ask for one of its steps as a filter")
+    alone = Subscriptions(events.schema)
+    alone.add(record.id, record.when)
+    matcher = alone.compile("scan")
+    counts: Counter[int] = Counter()
+    total = matched = rejected = 0
+    with terminal.working("explaining", "events") as bar:
+        for chunk in events:
+            refused: list[Any] = []
+            rows = matcher.match_rows(chunk.events, rejects=refused)
+            misses = np.diff(rows.start) == 0
+            misses[[one.row for one in refused]] = False
+            total += len(chunk)
+            matched += len(rows.subscription)
+            rejected += len(refused) + len(chunk.rejects)
+            places = np.flatnonzero(misses)
+            for begin in range(0, len(places), _PIECE):
+                found = failing(checked, python_events(chunk, places[begin : begin + _PIECE]))
+                counts.update({id(leaf): count for leaf, count in found})
+                bar.show(events.progress, total)
+    console = output_console()
+    console.print(_heading(record, f"all {total:,} events"))
+    console.print(
+        f"{matched:,} match, {total - matched:,} do not." + (f" {rejected:,} were rejected." if rejected else "")
+    )
+    if counts:
+        console.print("What kept them from matching, most often first:")
+    in_order = sorted((leaf for leaf in leaves(checked.root) if id(leaf) in counts), key=lambda leaf: -counts[id(leaf)])
+    for leaf in in_order:
+        count = counts[id(leaf)]
+        console.print(f"{count:>12,}  {count / max(1, total - matched):>6.1%}  {checked.text_of(leaf)}", markup=False)
+
+
+def _heading(record: SubscriptionRecord, what: str) -> Text:
+    whose = f" of {record.subscriber}" if record.subscriber else ""
+    return Text.assemble(("Subscription ", "dim"), (record.id, "bold"), (f"{whose}, ", "dim"), (what, "bold"))

@@ -1,0 +1,77 @@
+"""One subscription and one event by their ids; ids that are not there are answered with those nearest to them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import difflib
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from vedette.errors import InputError, UnknownSubscription
+from vedette.files.chunks import EventChunk
+from vedette.files.events import Events
+from vedette.files.subscriptions import SubscriptionRecord, read_subscriptions
+from vedette.schema.arrays import plain
+from vedette.schema.tables import python_values
+
+_CANDIDATES = 20_000  # ids that are compared with one that is not there
+_ALWAYS = dt.datetime.min.replace(tzinfo=dt.UTC)
+
+
+def find_subscription(source: str, format: str | None, id_: str) -> SubscriptionRecord:
+    """The subscription with this id, also if it has expired; the others need not make sense."""
+    file = read_subscriptions(source, format=format, now=_ALWAYS)
+    seen: list[str] = []
+    for record in file:
+        if record.id == id_:
+            return record
+        if len(seen) < _CANDIDATES:
+            seen.append(record.id)
+    quoted = orjson.dumps(id_).decode()
+    for reject in file.rejects:
+        if quoted in reject.raw:
+            raise InputError(f"subscription {id_!r} cannot be read: {file.source.name}, {reject}")
+    raise UnknownSubscription(f"{file.source.name} has no subscription {id_!r}{_suggestion(id_, seen)}")
+
+
+def find_event(events: Events, id_: str) -> dict[str, Any]:
+    """The first event with this id (its row number where it has none)."""
+    seen: list[str] = []
+    rows = unreadable = 0
+    for chunk in events:
+        place = pc.index(chunk.ids, pa.scalar(id_, chunk.ids.type)).as_py()
+        if place >= 0:
+            return python_events(chunk, [place])[0]
+        for reject in chunk.rejects:
+            if str(reject.row) == id_:
+                raise InputError(f"event {id_!r} cannot be read: {events.source.name}, {reject}")
+        rows += len(chunk) + len(chunk.rejects)
+        unreadable += len(chunk.rejects)
+        seen += islice(chunk.ids.to_pylist(), _CANDIDATES - len(seen))
+    if seen[:1] == ["0"] or not seen:
+        hint = f"\nHint: events without an `id` are numbered from 0; there are {rows:,}"
+    else:
+        hint = _suggestion(id_, seen)
+    bad = f" ({unreadable:,} could not be read)" if unreadable else ""
+    raise InputError(f"{events.source.name} has no event {id_!r}{bad}{hint}")
+
+
+def python_events(chunk: EventChunk, places: Sequence[int] | Any) -> list[dict[str, Any]]:
+    """Some events of a chunk as dicts."""
+    if isinstance(chunk.events, list):
+        return [chunk.events[place] for place in places]
+    table = chunk.events.take(pa.array(places, pa.int64()))
+    columns = [python_values(plain(table.column(name))) for name in table.column_names]
+    return [dict(zip(table.column_names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
+def _suggestion(id_: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(id_, known, n=3, cutoff=0.6)
+    if near:
+        return f"\nHint: did you mean {' or '.join(map(repr, near))}?"
+    return f"\nHint: there are e.g. {', '.join(map(repr, known[:3]))}" if known else "\nHint: it is empty"

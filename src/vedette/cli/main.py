@@ -1,0 +1,213 @@
+"""The command line: every command with its arguments; what they do is in the module of the same name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vedette.cli.choices import Engine, EventsFormat, Index, OutputFormat, Planner, SubscriptionsFormat
+from vedette.cli.endings import Commands, prepare_process
+from vedette.version import __version__
+
+app = typer.Typer(
+    cls=Commands,
+    name="vedette",
+    help="Match streams of events against millions of standing subscriptions.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+SubscriptionsPlace = Annotated[
+    str,
+    typer.Argument(metavar="SUBSCRIPTIONS", help="JSONL, YAML or Parquet file of subscriptions; `-`: standard input."),
+]
+EventsPlace = Annotated[
+    str, typer.Argument(metavar="EVENTS", help="JSONL, CSV or Parquet file of events (or folder); `-`: standard input.")
+]
+SchemaPlace = Annotated[
+    str | None, typer.Option("--schema", metavar="FILE", help="JSON or YAML file of attributes and types.")
+]
+ReadSubscriptionsAs = Annotated[
+    SubscriptionsFormat | None, typer.Option("--subscriptions-format", help="Instead of what the name's ending says.")
+]
+ReadEventsAs = Annotated[
+    EventsFormat | None, typer.Option("--events-format", help="Instead of what the name's ending says.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say only what went wrong.")]
+
+
+def _experiments(incomplete: str) -> list[str]:
+    from vedette.cli.experiment import names
+
+    return [name for name in names() if name.startswith(incomplete)]
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"vedette {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def vedette(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_show_version)
+    ] = False,
+) -> None:
+    """Match streams of events against millions of standing subscriptions."""
+
+
+@app.command("match")
+def match_command(
+    subscriptions: SubscriptionsPlace,
+    events: EventsPlace,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="OUT", help="JSONL or Parquet file; `-`: standard output.")
+    ],
+    engine: Annotated[Engine, typer.Option(help="Where matching runs.")] = Engine.LOCAL,
+    schema: SchemaPlace = None,
+    index: Annotated[
+        Index, typer.Option(help="How subscriptions are indexed; the answer is the same.")
+    ] = Index.CLUSTERS,
+    planner: Annotated[Planner | None, typer.Option(help="In which order operators run; filters need none.")] = None,
+    model: Annotated[str | None, typer.Option(metavar="FILE", help="A trained model; filters need none.")] = None,
+    rejects: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Where events that cannot be read go, as JSONL with the reason.")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, max=1024, metavar="N", help="Threads that match.", show_default="all cores")
+    ] = None,
+    subscriptions_format: ReadSubscriptionsAs = None,
+    events_format: ReadEventsAs = None,
+    output_format: Annotated[OutputFormat | None, typer.Option(help="Instead of what the name's ending says.")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Find out who should hear of which events.
+
+    Writes one line per match, `{"event": "e1", "subscription": "s1", "kind": "match"}`, ordered by event, then by
+    subscription. Events that cannot be read, or break the schema, are counted, reported and left out.
+    """
+    from vedette.cli.match import MatchOptions, match
+
+    match(
+        MatchOptions(
+            subscriptions=subscriptions,
+            events=events,
+            out=output,
+            engine=engine,
+            schema=schema,
+            index=index,
+            planner=planner,
+            model=model,
+            rejects=rejects,
+            threads=threads,
+            subscriptions_format=subscriptions_format,
+            events_format=events_format,
+            output_format=output_format,
+            quiet=quiet,
+        )
+    )
+
+
+@app.command("explain")
+def explain_command(
+    subscriptions: SubscriptionsPlace,
+    events: EventsPlace,
+    subscription: Annotated[str, typer.Option("--subscription", "-s", metavar="ID", help="Which subscription.")],
+    event: Annotated[
+        str | None, typer.Option("--event", "-e", metavar="ID", help="Which event; its number from 0 if it has no id.")
+    ] = None,
+    schema: SchemaPlace = None,
+    subscriptions_format: ReadSubscriptionsAs = None,
+    events_format: ReadEventsAs = None,
+    quiet: Quiet = False,
+) -> None:
+    """Say why an event matched a subscription, or why not: every part, the value seen, the nearest miss.
+
+    Without --event: which parts of the subscription fail most often, over all events.
+    """
+    from vedette.cli.explain import ExplainOptions, explain
+
+    explain(
+        ExplainOptions(
+            subscriptions=subscriptions,
+            events=events,
+            subscription=subscription,
+            event=event,
+            schema=schema,
+            subscriptions_format=subscriptions_format,
+            events_format=events_format,
+            quiet=quiet,
+        )
+    )
+
+
+@app.command("check")
+def check_command(
+    subscriptions: SubscriptionsPlace,
+    schema: SchemaPlace = None,
+    json: Annotated[bool, typer.Option("--json", help="Write everything found as one JSON object.")] = False,
+    subscriptions_format: ReadSubscriptionsAs = None,
+    quiet: Quiet = False,
+) -> None:
+    """Find what is wrong with subscriptions, all of it at once, without any event.
+
+    Errors (exit status 1): what cannot be read, unknown attributes and wrong types (with --schema), ids given
+    twice. Warnings: filters that can never or always match, parts that cannot matter.
+    """
+    from vedette.cli.check import check
+
+    check(subscriptions, schema=schema, format=subscriptions_format, as_json=json, quiet=quiet)
+
+
+@app.command("demo")
+def demo_command(
+    folder: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where its files go.")] = Path(
+        "demo-output"
+    ),
+    subscriptions: Annotated[
+        int, typer.Option(min=100, max=1_000_000, metavar="N", help="How many subscriptions.")
+    ] = 20_000,
+) -> None:
+    """Match a year of New York's flights against the wishes of some 20,000 made-up subscribers."""
+    from vedette.cli.demo.demo import demo
+
+    demo(folder, subscriptions)
+
+
+@app.command(
+    "bench",
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+)
+def bench_command(context: typer.Context) -> None:
+    """Run the benchmarks of a checkout; arguments are handed on (`vedette bench --quick`)."""
+    from vedette.cli.bench import bench
+
+    raise typer.Exit(bench(context.args))
+
+
+@app.command("experiment")
+def experiment_command(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME]", help="Which one; without it, they are listed.", autocompletion=_experiments),
+    ] = None,
+    folder: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where data and plots go.")] = Path(
+        "experiment-output"
+    ),
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes, to see that it works.")] = False,
+) -> None:
+    """Run an experiment of a checkout: the figures of a paper, measured anew."""
+    from vedette.cli.experiment import experiment
+
+    raise typer.Exit(experiment(name, folder, quick=quick))
+
+
+def run() -> None:
+    """What the command `vedette` calls."""
+    prepare_process()
+    app()

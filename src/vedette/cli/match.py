@@ -1,0 +1,167 @@
+"""`vedette match`: who should hear of which events."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from vedette.cli.choices import Engine, Index
+from vedette.cli.job import Job, Tally
+from vedette.cli.loading import load_subscriptions
+from vedette.cli.places import STANDARD, refuse_clashes
+from vedette.cli.terminal import Terminal
+from vedette.errors import NotSupported
+from vedette.files.chunks import EventChunk
+from vedette.files.events import Events, read_events
+from vedette.files.output import MatchWriter, RejectWriter, match_writer
+from vedette.files.schemas import read_schema
+from vedette.files.subscriptions import read_subscriptions
+from vedette.language.families import similar
+from vedette.matching.matcher import Matcher
+from vedette.schema.columns import Column
+from vedette.schema.schema import Schema
+
+_SHOWN = 5  # attributes that no event has and that are named
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatchOptions:
+    """What was asked for on the command line."""
+
+    subscriptions: str
+    events: str
+    out: str
+    engine: Engine = Engine.LOCAL
+    schema: str | None = None
+    index: Index = Index.CLUSTERS
+    planner: str | None = None
+    model: str | None = None
+    rejects: str | None = None
+    subscriptions_format: str | None = None
+    events_format: str | None = None
+    output_format: str | None = None
+    threads: int | None = None
+    quiet: bool = False
+
+
+def match(options: MatchOptions) -> Tally:
+    """Match all events and write what was found, in the order of events, then of subscriptions."""
+    refuse_clashes(
+        {"SUBSCRIPTIONS": options.subscriptions, "EVENTS": options.events, "--schema": options.schema},
+        {"--output": options.out, "--rejects": options.rejects},
+    )
+    if options.engine is Engine.SPARK:
+        raise NotSupported(
+            "the Spark engine is not part of this version\nHint: leave --engine out; the local engine gives the answers"
+        )
+    terminal = Terminal(quiet=options.quiet)
+    if options.planner is not None or options.model is not None:
+        terminal.note("Filters need neither a planner nor a model: --planner and --model change nothing here")
+    with ExitStack() as stack:
+        # A place that cannot be written to is to be known before the work begins, not after it.
+        out = None if options.out == STANDARD else stack.enter_context(_writer(options))
+        aside = None if options.rejects is None else stack.enter_context(RejectWriter(options.rejects))
+        begin = time.perf_counter()
+        ready = _prepare(options, terminal)
+        tally = Tally(subscriptions=len(ready.matcher), prepared_s=time.perf_counter() - begin)
+        job = Job(ready.matcher, ready.columns, options.threads or usable_cores(), tally)
+        out = out or stack.enter_context(_writer(options))
+        bar = stack.enter_context(terminal.working("matching", "events"))
+        begin = time.perf_counter()
+        for chunk in ready.chunks:
+            job.match(chunk, out, aside)
+            bar.show(ready.events.progress, tally.events)
+    tally.matched_s = time.perf_counter() - begin
+    _report_rejects(tally, options.rejects, terminal)
+    terminal.note(str(tally))
+    return tally
+
+
+def _writer(options: MatchOptions) -> MatchWriter:
+    return match_writer(options.out, format=options.output_format)
+
+
+class _Ready(NamedTuple):
+    """All that matching needs."""
+
+    matcher: Matcher
+    columns: tuple[Column, ...]  # what is read of every event
+    events: Events
+    chunks: Iterator[EventChunk]
+
+
+def _prepare(options: MatchOptions, terminal: Terminal) -> _Ready:
+    schema = None if options.schema is None else read_schema(options.schema)
+    records = read_subscriptions(options.subscriptions, format=options.subscriptions_format)
+    events = read_events(options.events, format=options.events_format, schema=schema)
+    known = _inferred(events, terminal) if schema is None else schema
+    subscriptions = load_subscriptions(records, known, terminal)
+    if not len(subscriptions):
+        terminal.note("There are no subscriptions, so nothing can match")
+    first = next(events, None)
+    with terminal.working("building the index (the first time, its loops are compiled)"):
+        matcher = subscriptions.compile(options.index.value, sample=None if first is None else first.events)
+    columns = _columns(matcher, schema)
+    paths = {path for column in columns for path in (column.path, column.other) if path is not None}
+    if schema is None:
+        _warn_of_unheard(paths, known, terminal)
+    if events.source.format == "parquet" and events.read_twice and options.rejects is None:
+        # Now that it is known which columns are asked for, the others need not be read.
+        events = read_events(options.events, format=options.events_format, schema=schema, paths=paths)
+        return _Ready(matcher, columns, events, events)
+    return _Ready(matcher, columns, events, events if first is None else itertools.chain([first], events))
+
+
+def usable_cores() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return max(1, len(os.sched_getaffinity(0)))
+    return os.cpu_count() or 1
+
+
+def _columns(matcher: Matcher, schema: Schema | None) -> tuple[Column, ...]:
+    """What is read of every event: what subscriptions ask for, and all that a given schema promises.
+
+    Whether an event breaks the schema that somebody wrote must not depend on who subscribed.
+    """
+    asked = matcher.segment.codebook.columns
+    promised = () if schema is None else [Column(path, schema[path]) for path in schema if not path.endswith(".*")]
+    return tuple(dict.fromkeys((*asked, *promised)))
+
+
+def _inferred(events: Events, terminal: Terminal) -> Schema:
+    with terminal.working("inferring the schema"):
+        schema = events.schema
+    terminal.note(f"Schema, inferred from {events.source.name} (write it to a file and hand it in with --schema):")
+    terminal.note("\n".join(f"  {line}" for line in str(schema).splitlines()) or "  (no attributes)")
+    return schema
+
+
+def _warn_of_unheard(paths: Iterable[str], schema: Schema, terminal: Terminal) -> None:
+    """Attributes that subscriptions ask for and no event has are most often misspelt."""
+    unheard = sorted(path for path in paths if schema.type_of(path) is None and not _is_object(path, schema))
+    for path in unheard[:_SHOWN]:
+        hint = similar(path, schema)
+        terminal.warn(f"no event has the attribute {path!r}" + (f"; {hint}" if hint else ""))
+    if len(unheard) > _SHOWN:
+        terminal.warn(f"no event has {len(unheard) - _SHOWN:,} more attributes that subscriptions ask for")
+
+
+def _is_object(path: str, schema: Schema) -> bool:
+    return any(known.startswith(f"{path}.") for known in schema)
+
+
+def _report_rejects(tally: Tally, aside: str | None, terminal: Terminal) -> None:
+    if not tally.rejected:
+        return
+    where = "--rejects FILE writes them aside" if aside is None else f"they are in {aside}"
+    terminal.warn(f"{tally.rejected:,} of {tally.events:,} events were rejected ({where})")
+    for reject in tally.first_rejects:
+        terminal.console.print(f"  {reject}", markup=False)
+    if tally.rejected > len(tally.first_rejects):
+        terminal.console.print(f"  … and {tally.rejected - len(tally.first_rejects):,} more")

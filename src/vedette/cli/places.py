@@ -1,0 +1,37 @@
+"""The files a command reads and writes, and that they do not get in each other's way."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import typer
+
+STANDARD = "-"
+
+
+def refuse_clashes(reads: dict[str, str | None], writes: dict[str, str | None]) -> None:
+    """Wrong usage: standard input or output asked for twice, or a file to be written over that is read."""
+    for direction, places in (("input", reads), ("output", writes)):
+        twice = [name for name, place in places.items() if place == STANDARD]
+        if len(twice) > 1:
+            raise typer.BadParameter(f"{' and '.join(twice)} cannot both be standard {direction} (`-`)")
+    for one, other in combinations(writes, 2):
+        if _same(writes[one], writes[other]):
+            raise typer.BadParameter(f"{one} and {other} are the same file: {writes[one]}")
+    for name, place in writes.items():
+        for source, read in reads.items():
+            if _same(place, read):
+                raise typer.BadParameter(f"{name} would replace {source}: {place}")
+
+
+def _same(one: str | None, other: str | None) -> bool:
+    if one is None or other is None or STANDARD in (one, other):
+        return False
+    left, right = Path(one), Path(other)
+    try:
+        if left.exists() and right.exists():
+            return left.is_file() and left.samefile(right)
+        return left.resolve() == right.resolve()
+    except (OSError, ValueError):  # what is wrong with a path is said when it is opened
+        return False

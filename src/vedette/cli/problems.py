@@ -1,0 +1,88 @@
+"""What is wrong with the subscriptions of a file: all of it, each with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal as OneOf
+
+from vedette.errors import FilterError, InputError, LimitError, NotSupported
+from vedette.files.subscriptions import RejectedSubscription, SubscriptionRecord
+from vedette.language.lint import Lint
+
+FILTERS_ONLY = "this version matches filters only"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """An error or a warning about one subscription; places in its text are counted from 1."""
+
+    severity: OneOf["error", "warning"]
+    code: str
+    line: int  # of the file
+    id: str | None
+    message: str
+    hint: str | None = None
+    text: str = ""
+    start: int = 0
+    end: int = 0
+
+    @classmethod
+    def of_reject(cls, reject: RejectedSubscription) -> Problem:
+        """A record that is no subscription."""
+        message, _, hint = reject.reason.partition("\nHint: ")
+        return cls("error", "record", reject.line, None, message, hint or None)
+
+    @classmethod
+    def of_error(cls, record: SubscriptionRecord, error: FilterError | NotSupported, code: str = "filter") -> Problem:
+        """A text that makes no sense, or says what this version cannot do."""
+        if isinstance(error, NotSupported):
+            message, _, hint = str(error).partition("\nHint: ")
+            return cls("error", "unsupported", record.line, record.id, message, hint or None)
+        code = "limit" if isinstance(error, LimitError) else code
+        place = (error.text, error.start, error.end)
+        return cls("error", code, record.line, record.id, error.message, error.hint, *place)
+
+    @classmethod
+    def of_lint(cls, record: SubscriptionRecord, lint: Lint) -> Problem:
+        """What is legal and yet hardly meant."""
+        return cls(
+            "warning", lint.code, record.line, record.id, lint.message, lint.hint, lint.text, lint.start, lint.end
+        )
+
+    def where(self, source: str) -> str:
+        """The place in the file."""
+        whose = "" if self.id is None else f", subscription {self.id!r}"
+        return f"{source}, line {self.line}{whose}"
+
+    def body(self) -> str:
+        """What is wrong, the place in the text with a caret under it, and the hint."""
+        return FilterError(self.message, text=self.text, start=self.start, end=self.end, hint=self.hint).render()
+
+    def __str__(self) -> str:
+        return "\n".join(f"  {line}" for line in self.body().splitlines())
+
+
+class BadSubscriptions(InputError):
+    """Subscriptions that stop the work; says of every one where it is and what is wrong."""
+
+    def __init__(self, source: str, problems: Iterable[Problem], consequence: str) -> None:
+        self.problems = sorted(problems, key=lambda problem: problem.line)
+        count = len(self.problems)
+        parts = [f"{problem.where(source)}\n{problem}" for problem in self.problems]
+        total = "1 subscription is bad" if count == 1 else f"{count:,} subscriptions are bad"
+        super().__init__("\n\n".join([*parts, f"{total}; {consequence}."]))
+
+
+def refusal(record: SubscriptionRecord) -> NotSupported | None:
+    """Why a record asks for more than matching a filter, whatever its text says."""
+    if record.dialect not in (None, "vedette"):
+        return NotSupported(
+            f"the dialect {record.dialect!r} is not known: {FILTERS_ONLY}, in its own language\n"
+            "Hint: write the filter as in LANGUAGE.md, e.g. status = 'denied' and price < 120"
+        )
+    if record.predict is not None:
+        return NotSupported(
+            f"`predict` asks for forecasts, which need a pattern: {FILTERS_ONLY}\nHint: leave `predict` out"
+        )
+    return None

@@ -1,0 +1,85 @@
+"""What people see while a command works: notes, warnings and progress, all on standard error."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.text import Text
+
+_STEPS = 1000  # of a progress bar
+
+
+def error_console() -> Console:
+    """Standard error: colours on a terminal only, and no line is broken or cut."""
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def output_console() -> Console:
+    """Standard output, for what people read: colours on a terminal only, and no line is broken or cut."""
+    return Console(highlight=False, soft_wrap=True)
+
+
+def say_error(message: str) -> None:
+    """One error, as every command shows it."""
+    error_console().print(Text.assemble(("Error: ", "bold red"), message))
+
+
+class Bar:
+    """How far one piece of work is."""
+
+    def __init__(self, progress: Progress, task: TaskID, unit: str) -> None:
+        self._progress = progress
+        self._task = task
+        self._unit = unit
+        self._begin = time.perf_counter()
+
+    def show(self, fraction: float | None, count: int | None = None) -> None:
+        """So much of the whole (None: nobody knows) is done, and so many were seen."""
+        told = ""
+        if count is not None:
+            rate = count / max(1e-9, time.perf_counter() - self._begin)
+            told = f"{count:,} {self._unit}, {rate:,.0f}/s"
+        if fraction is None:
+            self._progress.update(self._task, told=told)
+        else:
+            self._progress.update(self._task, total=_STEPS, completed=_STEPS * fraction, told=told)
+
+
+class Terminal:
+    """Tells what is going on; `quiet` leaves only what went wrong."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self.console = error_console()
+        self.quiet = quiet
+
+    def note(self, message: str | Text) -> None:
+        """Something worth knowing."""
+        if not self.quiet:
+            self.console.print(message, markup=False)
+
+    def warn(self, message: str) -> None:
+        """Something that is not as it should be, but does not stop the work."""
+        self.console.print(Text.assemble(("Warning: ", "bold yellow"), message))
+
+    @contextmanager
+    def working(self, what: str, unit: str = "") -> Iterator[Bar]:
+        """A progress bar, on a terminal; it vanishes when the work is done."""
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[told]}"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(compact=True),
+        )
+        hidden = self.quiet or not sys.stderr.isatty()
+        # Output on a terminal has its own place: the bar is drawn below it, on standard error.
+        with Progress(
+            *columns, console=self.console, transient=True, disable=hidden, redirect_stdout=False, redirect_stderr=False
+        ) as progress:
+            yield Bar(progress, progress.add_task(what, total=None, told=""), unit)
