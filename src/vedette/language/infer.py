@@ -32,8 +32,12 @@ _READ_FROM_TEXT = frozenset({Kind.STRING, Kind.IP, Kind.TIMESTAMP})
 def inferred(node: Filter, text: str) -> dict[str, Type]:
     """Path -> type, for every attribute that is compared with a constant; FilterError where they disagree."""
     types: dict[str, Type] = {}
-    for operand, kind in _evidence(node):
+    evidence = list(_evidence(node))
+    lists = {operand.attribute.path for operand, _ in evidence if isinstance(operand, Quantified)}
+    for operand, kind in evidence:
         attribute = operand.attribute if isinstance(operand, Quantified) else operand
+        if operand is attribute and attribute.path in lists and attribute in _contained(node):
+            continue  # `tags contains 'x'` beside `any(tags) …`: an element of the list
         found = Type(kind, isinstance(operand, Quantified))
         before = types.setdefault(attribute.path, found)
         if before == found:
@@ -48,6 +52,17 @@ def inferred(node: Filter, text: str) -> dict[str, Type]:
             )
         types[attribute.path] = Type(Kind.STRING, found.is_list)
     return types
+
+
+def _contained(node: Filter) -> Iterator[Operand]:
+    """What `contains` is asked of: a string, or a list."""
+    if isinstance(node, And | Or):
+        for part in node.parts:
+            yield from _contained(part)
+    elif isinstance(node, Not):
+        yield from _contained(node.part)
+    elif isinstance(node, TextTest) and node.kind == "contains" and not node.ignore_case:
+        yield node.operand
 
 
 def _evidence(node: Filter) -> Iterator[tuple[Attribute | Quantified, Kind]]:

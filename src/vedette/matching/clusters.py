@@ -124,20 +124,10 @@ def frequencies(table: PredicateTable, ranks: int, sample: CodedBatch) -> Freque
     """How often the sample's events have which ranks and tokens, smoothed."""
     events = max(sample.ranks.shape[1], 1)
     largest = _largest_ranks(table, ranks, sample)
-    shift = np.zeros(ranks, np.int64)
-    parts: list[NDArray[np.float64]] = [np.empty(0)]
-    for column in range(ranks):
-        size = int(largest[column]) + 1
-        counts = np.bincount(sample.ranks[column] + 1, minlength=size + 1).astype(np.float64)
-        present = counts[1:].sum() / events if sample.ranks.shape[1] else 1.0
-        share = counts[1:] / events * (1 - UNSEEN) + max(present, 0.01) * UNSEEN / size
-        below = np.cumsum(np.concatenate([[0.0, max(0.0, 1.0 - share.sum())], share]))
-        while len(below) >> shift[column] > FINEST:
-            shift[column] += 1
-        step = 1 << int(shift[column])
-        parts.append(np.concatenate([below[::step], below[-1:], below[-1:]]))
-    at = np.cumsum([len(part) for part in parts], dtype=np.int64)[:-1]
-    cumulative = np.concatenate(parts).astype(np.float32)
+    shift = np.array([max(int(most + 3).bit_length() - FINEST.bit_length() + 1, 0) for most in largest], np.int64)
+    parts = [_cumulative(sample.ranks[c], int(largest[c]), int(shift[c])) for c in range(ranks)]
+    at = np.cumsum([0, *(len(part) for part in parts)], dtype=np.int64)[:-1]
+    cumulative = np.concatenate([np.empty(0, np.float32), *parts])
     tokens = sample.sets.shape[0]
     token_at = np.zeros(tokens + 1, np.int64)
     np.cumsum([_largest_token(table, ranks + t) + 1 for t in range(tokens)], out=token_at[1:])
@@ -152,6 +142,16 @@ def frequencies(table: PredicateTable, ranks: int, sample: CodedBatch) -> Freque
         )
         token[token_at[t] : token_at[t + 1]] += (seen / events).astype(np.float32)
     return Frequencies(cumulative, at, shift, largest, token, token_at)
+
+
+def _cumulative(sampled: NDArray[np.int32], largest: int, shift: int) -> NDArray[np.float32]:
+    """The share of events with rank + 2 <= k, at every k that is a multiple of 2 ** shift."""
+    edges = np.arange(((largest + 2) >> shift) + 2, dtype=np.int64) << shift
+    events = max(len(sampled), 1)
+    missing = float((sampled < 0).sum()) / events
+    seen = np.searchsorted(np.sort(sampled[sampled >= 0]).astype(np.int64) + 2, edges, side="right") / events
+    evenly = np.clip((edges - 1) / (largest + 1), 0.0, 1.0) * max(1.0 - missing, 0.01)
+    return (np.where(edges >= 1, missing, 0.0) + (1 - UNSEEN) * seen + UNSEEN * evenly).astype(np.float32)
 
 
 def _largest_ranks(table: PredicateTable, ranks: int, sample: CodedBatch) -> NDArray[np.int64]:
