@@ -6,6 +6,7 @@ event while they are in the cache; a few nanoseconds a match each.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -26,12 +27,14 @@ class Rows(NamedTuple):
     subscription: NDArray[np.int32]
 
 
+# Large arrays are made by NumPy, outside of the kernels: it asks for large pages, which makes fresh memory cheaper.
+
+
 @kernel
 def _subscriptions(
-    conjunction: NDArray[np.int32], owner: NDArray[np.int32], alive: NDArray[np.uint64]
-) -> NDArray[np.int32]:
+    conjunction: NDArray[np.int32], owner: NDArray[np.int32], alive: NDArray[np.uint64], found: NDArray[np.int32]
+) -> None:
     """The subscription of each pair, or _DEAD; an empty `owner` is the identity, an empty `alive` everyone."""
-    found = np.empty(conjunction.size, np.int32)
     for i in range(conjunction.size):
         subscription = owner[conjunction[i]] if owner.size > 0 else conjunction[i]
         if alive.size > 0:
@@ -39,24 +42,36 @@ def _subscriptions(
             if (word >> np.uint64(subscription & 63)) & np.uint64(1) == np.uint64(0):
                 subscription = np.int32(_DEAD)
         found[i] = subscription
-    return found
 
 
 @kernel
-def _group(event: NDArray[np.int32], subscription: NDArray[np.int32], events: int) -> Rows:
-    """Stably by event, without the dead pairs."""
-    start = np.zeros(events + 2, np.int64)
+def _count(event: NDArray[np.int32], subscription: NDArray[np.int32], start: NDArray[np.int64]) -> None:
+    """start[e + 1] = where the row of event e begins; the last is the end."""
     for i in range(event.size):
         start[event[i] + 2] += subscription[i] != _DEAD
-    for e in range(events):
+    for e in range(start.size - 2):
         start[e + 2] += start[e + 1]
-    out = np.empty(start[events + 1], np.int32)
+
+
+@kernel
+def _place(
+    event: NDArray[np.int32], subscription: NDArray[np.int32], start: NDArray[np.int64], out: NDArray[np.int32]
+) -> None:
+    """Write the living to their rows; afterwards start[e] is where the row of event e begins."""
     for i in range(event.size):
         if subscription[i] != _DEAD:
             place = start[event[i] + 1]
             out[place] = subscription[i]
             start[event[i] + 1] = place + 1
-    return Rows(start[: events + 1], out)
+
+
+def _group(event: NDArray[np.int32], subscription: NDArray[np.int32], events: int) -> Rows:
+    """Stably by event, without the dead pairs."""
+    start = np.zeros(events + 2, np.int64)
+    _count(event, subscription, start)
+    out = np.empty(int(start[-1]), np.int32)
+    _place(event, subscription, start, out)
+    return Rows(start[:-1], out)
 
 
 @kernel
@@ -127,7 +142,8 @@ def rows_of(
     """
     found = pairs.conjunction
     if owner.size or alive.size:
-        found = _subscriptions(pairs.conjunction, owner, alive)
+        found = np.empty(len(pairs.conjunction), np.int32)
+        _subscriptions(pairs.conjunction, owner, alive, found)
     rows = _group(pairs.event, found, events)
     if ordered or repeats:
         _sort(rows, max(1, (subscriptions - 1).bit_length()))
@@ -135,10 +151,9 @@ def rows_of(
 
 
 @kernel
-def _interleave(first: Rows, second: Rows, shift: int) -> Rows:
+def _interleave(first: Rows, second: Rows, shift: int, both: Rows) -> None:
     start_1, found_1, start_2, found_2 = first.start, first.subscription, second.start, second.subscription
-    start = start_1 + start_2
-    out = np.empty(start[-1], np.int32)
+    start, out = both.start, both.subscription
     for e in range(start.size - 1):
         place = start[e]
         for i in range(start_1[e], start_1[e + 1]):
@@ -147,20 +162,34 @@ def _interleave(first: Rows, second: Rows, shift: int) -> Rows:
         for i in range(start_2[e], start_2[e + 1]):
             out[place] = found_2[i] + shift
             place += 1
-    return Rows(start, out)
 
 
 def side_by_side(first: Rows, second: Rows, shift: int) -> Rows:
     """The rows of two sets for the same events; the subscriptions of the second are renumbered by `shift`."""
-    return _interleave(first, second, shift)
+    both = Rows(first.start + second.start, np.empty(len(first.subscription) + len(second.subscription), np.int32))
+    _interleave(first, second, shift, both)
+    return both
+
+
+def events_of(rows: Rows, first: int = 0) -> NDArray[np.int64]:
+    """The event number of every match, counted from `first`."""
+    out = np.empty(len(rows.subscription), np.int64)
+    _number(rows.start, first, out)
+    return out
 
 
 @kernel
-def events_of(rows: Rows, first: int) -> NDArray[np.int64]:
-    """The event number of every match, counted from `first`."""
-    start = rows.start
-    out = np.empty(rows.subscription.size, np.int64)
+def _number(start: NDArray[np.int64], first: int, out: NDArray[np.int64]) -> None:
     for e in range(start.size - 1):
         for i in range(start[e], start[e + 1]):
             out[i] = first + e
-    return out
+
+
+def joined(parts: Sequence[Rows]) -> Rows:
+    """The rows of all parts, one after another."""
+    if len(parts) == 1:
+        return parts[0]
+    first = np.cumsum([0, *(len(rows.subscription) for rows in parts)])
+    starts = [rows.start[:-1] + first[i] for i, rows in enumerate(parts)]
+    subscriptions = [rows.subscription for rows in parts]
+    return Rows(np.concatenate([*starts, first[-1:]]), np.concatenate([np.zeros(0, np.int32), *subscriptions]))

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.errors import InputError, NotSupported
-from vedette.kernels.rows import Rows, events_of
+from vedette.kernels.rows import Rows, events_of, joined
 from vedette.language.check import check
 from vedette.language.checked import Checked
 from vedette.language.parser import parse
@@ -87,7 +87,7 @@ class Reader:
     ) -> MatchPairs:
         """The same as numbers, for those who need the speed; within an event in any order, unless `ordered`."""
         rows = self.match_rows(events, threads=threads, ordered=ordered, rejects=rejects)
-        return MatchPairs(events_of(rows, 0), rows.subscription)
+        return MatchPairs(events_of(rows), rows.subscription)
 
     def match_rows(
         self,
@@ -100,7 +100,7 @@ class Reader:
         """The same, event by event: the subscriptions of event e are `subscription[start[e] : start[e + 1]]`."""
         view = self._view()
         encoded = events if isinstance(events, Encoded) else view.encode(events, rejects)
-        return view.match(encoded, threads=threads, ordered=ordered)
+        return joined(view.match(encoded, threads=threads, ordered=ordered))
 
     def encode(self, events: Events, *, rejects: list[Reject] | None = None) -> Encoded:
         """Events as typed columns, for matching them more than once."""

@@ -156,8 +156,9 @@ class View:
             rejects.extend(encoded.rejects)
         return encoded
 
-    def match(self, encoded: Encoded, *, threads: int = 1, ordered: bool = False) -> Rows:
-        """The subscriptions of each event, as ordinals."""
+    def match(self, encoded: Encoded, *, threads: int = 1, ordered: bool = False) -> list[Rows]:
+        """The subscriptions of each event, as ordinals; piece by piece, because joining them would cost a copy."""
+        accepted = encoded.accepted if encoded.rejects else None
         prepared = [part.segment.prepare(encoded.data, encoded.size) for part in self.parts]
 
         def match_piece(start: int, stop: int) -> Rows:
@@ -166,23 +167,28 @@ class View:
                 if not part.living:
                     continue
                 found = part.segment.match(batch, start, stop, part.alive, ordered=ordered)
-                rows = side_by_side(rows, found, self.first[number]) if len(rows.subscription) or number else found
-            return rows
+                rows = side_by_side(rows, found, self.first[number]) if number else found
+            return rows if accepted is None else _only(rows, accepted[start:stop])
 
-        rows = _in_pieces(encoded.size, match_piece, threads)
-        return _without(rows, encoded) if encoded.rejects else rows
+        return _in_pieces(encoded.size, match_piece, threads)
 
-    def table(self, rows: Rows, event_ids: pa.Array | None = None) -> pa.Table:
-        """Rows as an Arrow table (event, subscription)."""
-        events = pa.array(events_of(rows, 0))
-        names = pa.DictionaryArray.from_arrays(pa.array(rows.subscription), self.ids)
-        return pa.table({"event": events if event_ids is None else event_ids.take(events), "subscription": names})
+    def table(self, pieces: Sequence[Rows], event_ids: pa.Array | None = None) -> pa.Table:
+        """Rows as an Arrow table (event, subscription), a chunk for each piece."""
+        kind = pa.int64() if event_ids is None else event_ids.type
+        events, names, first = [], [], 0
+        for rows in pieces:
+            numbers = pa.array(events_of(rows, first))
+            events.append(numbers if event_ids is None else event_ids.take(numbers))
+            names.append(pa.DictionaryArray.from_arrays(pa.array(rows.subscription), self.ids))
+            first += len(rows.start) - 1
+        subscriptions = pa.chunked_array(names, pa.dictionary(pa.int32(), pa.large_string()))
+        return pa.table({"event": pa.chunked_array(events, kind), "subscription": subscriptions})
 
 
-def _without(rows: Rows, encoded: Encoded) -> Rows:
+def _only(rows: Rows, accepted: NDArray[np.bool_]) -> Rows:
     """No match of an event that was rejected."""
-    counts = np.where(encoded.accepted, np.diff(rows.start), 0)
-    kept = np.repeat(encoded.accepted, np.diff(rows.start))
+    counts = np.where(accepted, np.diff(rows.start), 0)
+    kept = np.repeat(accepted, np.diff(rows.start))
     return Rows(np.concatenate(([0], np.cumsum(counts))), rows.subscription[kept])
 
 
@@ -223,7 +229,8 @@ def _helpers(threads: int, process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max(1, threads - 1), thread_name_prefix="vedette-match")
 
 
-def _in_pieces(size: int, match_piece: Callable[[int, int], Rows], threads: int) -> Rows:
+def _in_pieces(size: int, match_piece: Callable[[int, int], Rows], threads: int) -> list[Rows]:
+    """Every piece in its place, by as many threads."""
     pieces = _Pieces(size, max(1, threads))
     done: dict[int, Rows] = {}
 
@@ -236,10 +243,4 @@ def _in_pieces(size: int, match_piece: Callable[[int, int], Rows], threads: int)
     work()
     for helper in helpers:
         helper.result()
-    found = [done[start] for start in sorted(done)]
-    if len(found) == 1:
-        return found[0]
-    first = np.cumsum([0, *(len(rows.subscription) for rows in found)])
-    starts = [rows.start[:-1] + first[i] for i, rows in enumerate(found)]
-    subscriptions = [rows.subscription for rows in found]
-    return Rows(np.concatenate([*starts, first[-1:]]), np.concatenate([np.zeros(0, np.int32), *subscriptions]))
+    return [done[start] for start in sorted(done)]
