@@ -52,6 +52,13 @@ class Codebook:
         read = [ranks.column for ranks in self.ranks] + [probe.column for probe in self.probes]
         return tuple(dict.fromkeys(read))
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all constants."""
+        members = sum(member.start.nbytes + member.tokens.nbytes for member in self.members)
+        probes = sum(array.nbytes for probe in self.probes for array in probe.table.arrays().values())
+        return members + probes + sum(ranks.nbytes for ranks in self.ranks)
+
     def prepare(self, data: Mapping[Column, ColumnData], size: int) -> Prepared:
         """Everything about a batch that is done once per distinct value."""
         return Prepared(self, data, size)

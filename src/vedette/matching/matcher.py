@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -33,11 +34,12 @@ class MatchPairs(NamedTuple):
     subscription: NDArray[np.int32]
 
 
-class Reader:
-    """Matching against a view; what it is, subclasses say."""
+class Reader(abc.ABC):
+    """Matching against a view of the subscriptions."""
 
+    @abc.abstractmethod
     def _view(self) -> View:
-        raise NotImplementedError
+        """The present state."""
 
     def __len__(self) -> int:
         """How many subscriptions there are."""
@@ -167,7 +169,7 @@ class Matcher(Reader):
 
     @property
     def nbytes(self) -> int:
-        """The bytes of predicates and index, without ids and texts."""
+        """The bytes of constants, predicates and index; ids and texts are beside them."""
         return self.segment.nbytes
 
     def save(self, folder: str | Path) -> None:

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from vedette.kernels.bundles import MISSING
@@ -41,6 +42,11 @@ class KeyRanks:
         return len(self.steps.breakpoints)
 
     @property
+    def nbytes(self) -> int:
+        """The bytes of the breakpoints and what leads to them."""
+        return sum(array.nbytes for array in self.steps)
+
+    @property
     def has_keys(self) -> bool:
         """Values have keys; of lists, points and regions only the presence is ranked."""
         return self.column.type.kind.keyed and not self.column.type.is_list
@@ -62,6 +68,12 @@ class TextRanks:
     def highest(self) -> int:
         """The rank of the greatest values."""
         return len(self.values) if self.codes is None else len(self.codes)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the constants."""
+        texts = pc.sum(pc.binary_length(self.values)).as_py() or 0
+        return int(texts) + 8 * (len(self.values) + 1) + (0 if self.codes is None else self.codes.nbytes)
 
     @once
     def _ranks(self) -> Mapping[bytes, int]:

@@ -108,9 +108,9 @@ class Segment:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of predicates and index."""
+        """The bytes of constants, predicates and index; ids and texts are beside them."""
         arrays: list[NDArray[Any]] = [*self.table, self.owner, self.repeats, *self.index.arrays().values()]
-        return sum(array.nbytes for array in arrays)
+        return self.codebook.nbytes + sum(array.nbytes for array in arrays)
 
     def drawn(self) -> Drawn:
         """What the segment was built from."""
