@@ -9,19 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.kernels.automaton import (
-    ANYWHERE,
-    AT_END,
-    AT_START,
-    LONGEST_GRAM,
-    MODES,
-    WHOLE,
-    Literals,
-    Machine,
-    build,
-    mixed,
-    scan,
-)
+from vedette.kernels.automaton import ANYWHERE, AT_END, AT_START, BRIEF, MODES, WHOLE, mixed, scan, scan_one
+from vedette.kernels.automaton_build import LONGEST_GRAM, Literals, build
 
 HOLDS = {
     ANYWHERE: lambda value, literal: literal in value,
@@ -43,10 +32,10 @@ def literals_of(wanted: Mapping[bytes, Sequence[tuple[int, int]]]) -> Literals:
     )
 
 
-def found(machine: Machine, values: Sequence[bytes], once: bool) -> list[tuple[int, int]]:
+def found(image: np.ndarray, values: Sequence[bytes]) -> list[tuple[int, int]]:
     text = np.frombuffer(b"".join(values), np.uint8)
     start = np.cumsum([0, *map(len, values)], dtype=np.int64)
-    hits = scan(machine, text, start, once)
+    hits = scan(image, text, start)
     return sorted(zip(hits.value.tolist(), hits.target.tolist(), strict=True))
 
 
@@ -85,10 +74,12 @@ def cases(draw: st.DrawFn) -> tuple[dict[bytes, list[tuple[int, int]]], list[byt
 @given(cases())
 def test_finds_what_python_finds(case: tuple[dict[bytes, list[tuple[int, int]]], list[bytes], int]) -> None:
     wanted, values, gram = case
-    machine = build(literals_of(wanted), gram)
+    image = build(literals_of(wanted), gram)
     hits = expected(wanted, values)
-    assert found(machine, values, once=True) == hits
-    assert sorted(set(found(machine, values, once=False))) == hits
+    assert found(image, values) == hits
+    for number, value in enumerate(values):
+        alone = scan_one(image, np.frombuffer(value, np.uint8)).tolist()
+        assert alone == [target for of_value, target in hits if of_value == number]
 
 
 @pytest.mark.interpreted
@@ -96,7 +87,7 @@ def test_grows_its_output() -> None:
     wanted = {b"a" * length: [(ANYWHERE, length), (AT_END, 100 + length)] for length in range(1, 31)}
     values = [b"a" * 30] * 8
     machine = build(literals_of(wanted), 1)
-    assert found(machine, values, once=True) == expected(wanted, values)
+    assert found(machine, values) == expected(wanted, values)
 
 
 @pytest.mark.interpreted
@@ -104,7 +95,7 @@ def test_many_starts_grow_its_output() -> None:
     wanted = {b"b" * length: [(AT_START, length), (WHOLE, 100 + length)] for length in range(2, 40)}
     values = [b"b" * 39] * 5
     machine = build(literals_of(wanted), 2)
-    assert found(machine, values, once=True) == expected(wanted, values)
+    assert found(machine, values) == expected(wanted, values)
 
 
 def test_many_literals_in_one_machine() -> None:
@@ -113,13 +104,14 @@ def test_many_literals_in_one_machine() -> None:
     wanted = {text: [(number % MODES, number)] for number, text in enumerate(texts)}
     values = [bytes(random.integers(97, 101, 40, dtype=np.uint8)) for _ in range(50)] + texts[:50]
     for gram in (1, 3, 4):
-        assert found(build(literals_of(wanted), gram), values, once=True) == expected(wanted, values)
+        assert found(build(literals_of(wanted), gram), values) == expected(wanted, values)
 
 
 def test_reports_a_literal_once_for_a_value() -> None:
-    machine = build(literals_of({b"ab": [(ANYWHERE, 7)]}), 2)
-    assert found(machine, [b"abababab", b"xx", b"ab"], once=True) == [(0, 7), (2, 7)]
-    assert found(machine, [b"abababab"], once=False) == [(0, 7)] * 4
+    image = build(literals_of({b"ab": [(ANYWHERE, 7), (AT_END, 3)]}), 2)
+    assert found(image, [b"abababab", b"xx", b"ab"]) == [(0, 3), (0, 7), (2, 3), (2, 7)]
+    for length in (3, BRIEF):
+        assert scan_one(image, np.frombuffer(b"ab" * length, np.uint8)).tolist() == [3, 7]
 
 
 @pytest.mark.interpreted

@@ -43,10 +43,19 @@ def held(draw: st.DrawFn) -> tuple[list[tuple[int, int]], list[list[int]], int, 
 def test_sets_of_values(case: tuple[list[tuple[int, int]], list[list[int]], int, int]) -> None:
     pairs, of_test, values, tokens = case
     value, test = (np.array([pair[i] for pair in pairs], np.int32) for i in (0, 1))
-    found = sets_of_values(by_value(value, test, values), TokensOfTests(*ragged(of_test)), tokens)
+    found = sets_of_values(value, test, TokensOfTests(*ragged(of_test)), values, tokens)
     expected = [sorted({t for v, number in pairs if v == one for t in of_test[number]}) for one in range(values)]
     assert unpacked(found) == expected
     assert len(found.start) == 1 + sum(1 for tokens in expected if tokens)
+
+
+@pytest.mark.interpreted
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 9)), max_size=30))
+def test_by_value(pairs: list[tuple[int, int]]) -> None:
+    value, test = (np.array([pair[i] for pair in pairs], np.int32) for i in (0, 1))
+    held = by_value(value, test, 5)
+    for each in range(5):
+        assert held.tests[held.start[each] : held.start[each + 1]].tolist() == [t for v, t in pairs if v == each]
 
 
 @pytest.mark.interpreted

@@ -6,6 +6,8 @@ least `gram` bytes. States shallower than that are never visited: as long as no 
 position is asked whether some literal may begin with the `gram` bytes there (one bit, in the processor's cache),
 and if so the hash of these bytes leads right to the state of depth `gram`. From there on it is the automaton,
 with its failure links and its linear time, until it falls back to a shallow state.
+
+`vedette.kernels.automaton_build` makes the automaton.
 """
 
 from __future__ import annotations
@@ -21,28 +23,15 @@ from vedette.kernels.compile import kernel
 ANYWHERE, AT_START, AT_END, WHOLE = range(4)
 MODES = 4
 
-# A gram is held in 64 bits.
-LONGEST_GRAM = 8
+# Up to this length a single value may report a literal several times.
+BRIEF = 256
 
 # Columns of `Machine.nodes`.
 FIRST, FAIL, EDGES, INNER = range(4)
 
-# Bits of the filter: 64 per gram, but no more than stay in a core's cache (512 kB).
-FILTER_BITS_PER_GRAM = 6
-MOST_FILTER_BITS = 22
-
-_MIX_LOW = np.uint64(0x9E3779B1)
-_MIX_HIGH = np.uint64(0x85EBCA77)
-_LOW = np.uint64(0xFFFFFFFF)
-
-
-class Literals(NamedTuple):
-    """Distinct byte strings in ascending order, none empty, and where each of them reports to."""
-
-    text: NDArray[np.uint8]
-    start: NDArray[np.int64]  # literals + 1
-    target_start: NDArray[np.int64]  # literals * MODES + 1: one run of targets for each mode
-    targets: NDArray[np.int32]
+MIX_LOW = np.uint64(0x9E3779B1)
+MIX_HIGH = np.uint64(0x85EBCA77)
+LOW_BITS = np.uint64(0xFFFFFFFF)
 
 
 class Machine(NamedTuple):
@@ -61,7 +50,7 @@ class Machine(NamedTuple):
     labels: NDArray[np.uint8]  # the byte that leads to a state
     literal: NDArray[np.int32]  # the literal that ends exactly in a state, or -1
     shorter: NDArray[np.int32]
-    target_start: NDArray[np.int64]
+    target_start: NDArray[np.int64]  # literals * MODES + 1: one run of targets for each mode
     targets: NDArray[np.int32]
     longest: NDArray[np.int64]  # for each mode the length of the longest literal reported so, or -1; then `gram`
 
@@ -76,202 +65,106 @@ class Hits(NamedTuple):
 @kernel
 def mixed(gram: Any) -> Any:
     """A hash of 32 bits of which the upper ones are good; products of 32 bits, so that nothing overflows."""
-    return (((gram & _LOW) * _MIX_LOW) ^ ((gram >> np.uint64(32)) * _MIX_HIGH)) & _LOW
+    return (((gram & LOW_BITS) * MIX_LOW) ^ ((gram >> np.uint64(32)) * MIX_HIGH)) & LOW_BITS
+
+
+# ---------------------------------------------------------------- one array for all
+
+# A call from Python pays for every array it hands over, so a machine travels as one: first, for each of its arrays,
+# the word it begins at and its length, then the arrays themselves.
 
 
 @kernel
-def build(literals: Literals, gram: Any) -> Machine:
-    """The automaton of the literals, none of which is shorter than `gram` bytes (1 to LONGEST_GRAM)."""
-    size = literals.text.size + 1
-    nodes = np.full((size, 4), -1, np.int32)
-    labels = np.zeros(size, np.uint8)
-    literal = np.full(size, -1, np.int32)
-    levels = np.zeros(gram + 1, np.int64)
-    states = _grow_trie(literals, nodes, labels, literal, levels)
-    nodes = nodes[:states].copy()
-    labels = labels[:states].copy()
-    literal = literal[:states].copy()
-    shorter = np.full(literals.start.size - 1, -1, np.int32)
-    _link(nodes, labels, literal, shorter, literals.target_start)
-    bits, grams, entries = _index_grams(nodes, labels, levels)
-    for state in range(levels[gram], states):
-        back = nodes[state, FAIL]
-        if back < levels[gram]:
-            depth = 0
-            while levels[depth + 1] <= back:
-                depth += 1
-            nodes[state, FAIL] = -1 - depth
+def sealed(machine: Machine) -> NDArray[np.uint64]:
+    """The machine in one array."""
+    sizes = np.array(
+        [
+            machine.filter.size,
+            machine.grams.size,
+            machine.entries.size,
+            machine.nodes.size,
+            machine.labels.size,
+            machine.literal.size,
+            machine.shorter.size,
+            machine.target_start.size,
+            machine.targets.size,
+            machine.longest.size,
+        ]
+    )
+    per_word = np.array([1, 1, 2, 2, 8, 2, 2, 1, 2, 1])
+    words = (sizes + per_word - 1) // per_word
+    image = np.zeros(2 * sizes.size + words.sum(), np.uint64)
+    place = 2 * sizes.size
+    for number in range(sizes.size):
+        image[2 * number] = place
+        image[2 * number + 1] = sizes[number]
+        place += words[number]
+    parts = _parts(image)
+    parts.filter[:] = machine.filter
+    parts.grams[:] = machine.grams
+    parts.entries[:] = machine.entries
+    parts.nodes[:] = machine.nodes
+    parts.labels[:] = machine.labels
+    parts.literal[:] = machine.literal
+    parts.shorter[:] = machine.shorter
+    parts.target_start[:] = machine.target_start
+    parts.targets[:] = machine.targets
+    parts.longest[:] = machine.longest
+    return image
+
+
+@kernel
+def _parts(image: NDArray[np.uint64]) -> Machine:
+    """The arrays inside the one."""
     return Machine(
-        bits,
-        grams,
-        entries,
-        nodes,
-        labels,
-        literal,
-        shorter,
-        literals.target_start,
-        literals.targets,
-        _longest(literals, gram),
+        _part(image, 0, 1),
+        _part(image, 1, 1),
+        _part(image, 2, 2).view(np.int32)[: image[5]],
+        _part(image, 3, 2).view(np.int32)[: image[7]].reshape(-1, 4),
+        _part(image, 4, 8).view(np.uint8)[: image[9]],
+        _part(image, 5, 2).view(np.int32)[: image[11]],
+        _part(image, 6, 2).view(np.int32)[: image[13]],
+        _part(image, 7, 1).view(np.int64),
+        _part(image, 8, 2).view(np.int32)[: image[17]],
+        _part(image, 9, 1).view(np.int64),
     )
 
 
 @kernel
-def _grow_trie(
-    literals: Literals,
-    nodes: NDArray[np.int32],
-    labels: NDArray[np.uint8],
-    literal: NDArray[np.int32],
-    levels: NDArray[np.int64],
-) -> int:
-    """Number the prefixes of the (sorted) literals breadth first; returns how many there are."""
-    text, start = literals.text, literals.start
-    # The literals that share the prefix of a state are a range, because they are sorted.
-    low = np.empty(nodes.shape[0], np.int32)
-    high = np.empty(nodes.shape[0], np.int32)
-    low[0] = 0
-    high[0] = start.size - 1
-    states = 1
-    level_end = 1
-    depth = 0
-    state = 0
-    while state < states:
-        if state == level_end:
-            depth += 1
-            if depth < levels.size:
-                levels[depth] = state
-            level_end = states
-        here = low[state]
-        stop = high[state]
-        if here < stop and start[here + 1] - start[here] == depth:
-            literal[state] = here
-            here += 1
-        first = states
-        while here < stop:
-            byte = text[start[here] + depth]
-            last = here + 1
-            while last < stop and text[start[last] + depth] == byte:
-                last += 1
-            labels[states] = byte
-            low[states] = here
-            high[states] = last
-            states += 1
-            here = last
-        nodes[state, FIRST] = first
-        nodes[state, EDGES] = (states - first) << 8
-        if states > first:
-            nodes[state, EDGES] |= labels[first]
-        state += 1
-    return states
+def _part(image: NDArray[np.uint64], number: int, per_word: int) -> NDArray[np.uint64]:
+    first = np.int64(image[2 * number])
+    return image[first : first + (np.int64(image[2 * number + 1]) + per_word - 1) // per_word]
+
+
+# ---------------------------------------------------------------- scanning
 
 
 @kernel
-def _child(nodes: NDArray[np.int32], labels: NDArray[np.uint8], state: Any, byte: Any) -> Any:
-    """The child that the byte leads to, or -1."""
-    low = nodes[state, FIRST]
-    end = low + (nodes[state, EDGES] >> 8)
-    high = end
-    while low < high:
-        middle = (low + high) >> 1
-        if labels[middle] < byte:
-            low = middle + 1
-        else:
-            high = middle
-    if low < end and labels[low] == byte:
-        return np.int32(low)
-    return np.int32(-1)
+def scan(image: NDArray[np.uint64], text: NDArray[np.uint8], start: NDArray[np.int64]) -> Hits:
+    """The targets of the literals found in each value, each once; value v is `text[start[v] : start[v + 1]]`."""
+    machine = _parts(image)
+    return _scan(machine, text, start, True)
 
 
 @kernel
-def _link(
-    nodes: NDArray[np.int32],
-    labels: NDArray[np.uint8],
-    literal: NDArray[np.int32],
-    shorter: NDArray[np.int32],
-    target_start: NDArray[np.int64],
-) -> None:
-    """Failure links and nearest endings, in breadth-first order."""
-    nodes[0, FAIL] = 0
-    for state in range(nodes.shape[0]):
-        first = nodes[state, FIRST]
-        for child in range(first, first + (nodes[state, EDGES] >> 8)):
-            target = np.int32(0)
-            back = np.int32(state)
-            while back > 0:
-                back = nodes[back, FAIL]
-                found = _child(nodes, labels, back, labels[child])
-                if found >= 0:
-                    target = found
-                    break
-            nodes[child, FAIL] = target
-            nodes[child, INNER] = nodes[target, INNER]
-            ending = literal[child]
-            if ending >= 0 and target_start[ending * MODES + 1] > target_start[ending * MODES]:
-                shorter[ending] = nodes[target, INNER]
-                nodes[child, INNER] = ending
+def scan_one(image: NDArray[np.uint64], text: NDArray[np.uint8]) -> NDArray[np.int32]:
+    """The targets of the literals found in a single value, ascending, each once."""
+    machine = _parts(image)
+    start = np.zeros(2, np.int64)
+    start[1] = text.size
+    # To note what has been seen takes longer than to scan a short value.
+    found = np.sort(_scan(machine, text, start, text.size > BRIEF).target)
+    count = 0
+    for place in range(found.size):
+        if place == 0 or found[place] != found[count - 1]:
+            found[count] = found[place]
+            count += 1
+    return found[:count]
 
 
 @kernel
-def _index_grams(
-    nodes: NDArray[np.int32], labels: NDArray[np.uint8], levels: NDArray[np.int64]
-) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int32]]:
-    """The filter and the hash table from grams to the states of depth `gram`."""
-    gram_size = levels.size - 1
-    # Children stand side by side: those of one level end where the children of its last state do.
-    state = levels[gram_size] - 1
-    last = nodes[state, FIRST] + (nodes[state, EDGES] >> 8)
-    grams_of = np.zeros(last, np.uint64)
-    for state in range(levels[gram_size]):
-        first = nodes[state, FIRST]
-        for child in range(first, first + (nodes[state, EDGES] >> 8)):
-            grams_of[child] = _rolled(grams_of[state], labels[child], gram_size)
-    count = last - levels[gram_size]
-    slot_bits = 4
-    while (1 << slot_bits) < 2 * count:
-        slot_bits += 1
-    filter_bits = min(MOST_FILTER_BITS, slot_bits - 1 + FILTER_BITS_PER_GRAM)
-    bits = np.zeros(1 << (filter_bits - 6), np.uint64)
-    grams = np.zeros(1 << slot_bits, np.uint64)
-    entries = np.full(1 << slot_bits, -1, np.int32)
-    mask = (1 << slot_bits) - 1
-    for state in range(levels[gram_size], last):
-        gram = grams_of[state]
-        hashed = mixed(gram)
-        bit = hashed >> np.uint64(32 - filter_bits)
-        bits[bit >> np.uint64(6)] |= np.uint64(1) << (bit & np.uint64(63))
-        slot = np.int64(hashed >> np.uint64(32 - slot_bits))
-        while entries[slot] >= 0:
-            slot = (slot + 1) & mask
-        grams[slot] = gram
-        entries[slot] = state
-    return bits, grams, entries
-
-
-@kernel
-def _rolled(gram: Any, byte: Any, size: Any) -> Any:
-    """The gram one byte further on: the new byte comes in at the top."""
-    return (gram >> np.uint64(8)) | (np.uint64(byte) << np.uint64(8 * (size - 1)))
-
-
-@kernel
-def _longest(literals: Literals, gram: Any) -> NDArray[np.int64]:
-    longest = np.full(MODES + 1, -1, np.int64)
-    longest[MODES] = gram
-    for number in range(literals.start.size - 1):
-        length = literals.start[number + 1] - literals.start[number]
-        for mode in range(MODES):
-            place = number * MODES + mode
-            if literals.target_start[place + 1] > literals.target_start[place]:
-                longest[mode] = max(longest[mode], length)
-    return longest
-
-
-@kernel
-def scan(machine: Machine, text: NDArray[np.uint8], start: NDArray[np.int64], once: bool) -> Hits:
-    """The targets of the literals found in each value; value v is `text[start[v] : start[v + 1]]`.
-
-    With `once` a literal is reported once per value and mode; without, as often as it is found, which saves
-    the notes on what has been seen, for a single short value the greater part of the work.
-    """
+def _scan(machine: Machine, text: NDArray[np.uint8], start: NDArray[np.int64], once: bool) -> Hits:
+    """With `once` a literal is reported once per value and mode, without as often as it is found."""
     values = start.size - 1
     found_value = np.empty(max(64, values), np.int32)
     found_place = np.empty(max(64, values), np.int32)
@@ -364,7 +257,7 @@ def _scan_starts(
         for _ in range(size):
             gram = (gram >> np.uint64(8)) | (np.uint64(text[place]) << top)
             place += 1
-        hashed = (((gram & _LOW) * _MIX_LOW) ^ ((gram >> np.uint64(32)) * _MIX_HIGH)) & _LOW
+        hashed = (((gram & LOW_BITS) * MIX_LOW) ^ ((gram >> np.uint64(32)) * MIX_HIGH)) & LOW_BITS
         slot = np.int64(hashed >> slot_shift)
         state = entries[slot]
         while state >= 0 and grams[slot] != gram:
@@ -430,7 +323,7 @@ def _scan_inside(
             while place < high:
                 gram = (gram >> np.uint64(8)) | (np.uint64(text[place]) << top)
                 place += 1
-                hashed = (((gram & _LOW) * _MIX_LOW) ^ ((gram >> np.uint64(32)) * _MIX_HIGH)) & _LOW
+                hashed = (((gram & LOW_BITS) * MIX_LOW) ^ ((gram >> np.uint64(32)) * MIX_HIGH)) & LOW_BITS
                 bit = hashed >> bit_shift
                 if (bits[bit >> np.uint64(6)] >> (bit & np.uint64(63))) & np.uint64(1):
                     slot = np.int64(hashed >> slot_shift)

@@ -70,35 +70,52 @@ def by_value(value: NDArray[np.int32], test: NDArray[np.int32], values: Any) -> 
 
 
 @kernel
-def sets_of_values(holding: Holding, tests: TokensOfTests, tokens: Any) -> Sets:
-    """The tokens of the tests that hold for each value."""
-    values = holding.start.size - 1
-    total = 0
-    for place in range(holding.tests.size):
-        test = holding.tests[place]
-        total += tests.start[test + 1] - tests.start[test]
+def sets_of_values(
+    value: NDArray[np.int32], test: NDArray[np.int32], tests: TokensOfTests, values: Any, tokens: Any
+) -> Sets:
+    """The tokens of the tests that hold for each value, given as pairs.
+
+    The pairs are dealt out by token and then by value, so that no set has to be sorted.
+    """
+    token_start = np.zeros(tokens + 1, np.int64)
+    room = np.zeros(values + 1, np.int64)
+    for pair in range(test.size):
+        for entry in range(tests.start[test[pair]], tests.start[test[pair] + 1]):
+            token_start[tests.tokens[entry] + 1] += 1
+            room[value[pair] + 1] += 1
+    for token in range(tokens):
+        token_start[token + 1] += token_start[token]
+    for each in range(values):
+        room[each + 1] += room[each]
+    free = token_start[:-1].copy()
+    having = np.empty(token_start[tokens], np.int32)
+    for pair in range(test.size):
+        for entry in range(tests.start[test[pair]], tests.start[test[pair] + 1]):
+            token = tests.tokens[entry]
+            having[free[token]] = value[pair]
+            free[token] += 1
+    end = room[:-1].copy()
+    dealt = np.empty(having.size, np.int32)
+    for token in range(tokens):
+        for place in range(token_start[token], token_start[token + 1]):
+            each = having[place]
+            # Several tests of a token may hold for a value.
+            if end[each] == room[each] or dealt[end[each] - 1] != token:
+                dealt[end[each]] = token
+                end[each] += 1
     number = np.full(values, -1, np.int32)
     start = np.zeros(values + 1, np.int64)
-    found = np.empty(total, np.int32)
-    seen = np.full(tokens, -1, np.int32)
     sets = 0
     count = 0
-    for value in range(values):
-        first = count
-        for place in range(holding.start[value], holding.start[value + 1]):
-            test = holding.tests[place]
-            for entry in range(tests.start[test], tests.start[test + 1]):
-                token = tests.tokens[entry]
-                if seen[token] != value:
-                    seen[token] = value
-                    found[count] = token
-                    count += 1
-        if count > first:
-            sort_piece(found, first, count)
-            number[value] = sets
+    for each in range(values):
+        if end[each] > room[each]:
+            for place in range(room[each], end[each]):
+                dealt[count] = dealt[place]
+                count += 1
+            number[each] = sets
             sets += 1
             start[sets] = count
-    return Sets(number, start[: sets + 1].copy(), found[:count].copy())
+    return Sets(number, start[: sets + 1].copy(), dealt[:count].copy())
 
 
 @kernel

@@ -30,7 +30,7 @@ class Expressions:
     def __init__(self, patterns: Sequence[bytes], guided: int) -> None:
         self._patterns = patterns
         self._guided = guided
-        self._cache: ValueCache[tuple[int, ...]] = ValueCache()
+        self._cache: ValueCache[list[int]] = ValueCache()
 
     @once
     def _bundles(self) -> list[_Bundle]:
@@ -54,16 +54,22 @@ class Expressions:
         found: list[int] = []
         bounds, guided = grouped.start.tolist(), grouped.tests.tolist()
         for number in asked:
-            value = values[number]
-            matches = self._cache.get(value)
-            if matches is None:
-                matches = self._find(value, guided[bounds[number] : bounds[number + 1]])
-                self._cache.put(value, matches, 8 * len(matches))
+            matches = self.hold_for(values[number], guided[bounds[number] : bounds[number + 1]])
             value_of += [number] * len(matches)
             found += matches
         return Holds(np.array(value_of, np.int32), np.array(found, np.int32))
 
-    def _find(self, value: bytes, candidates: list[int]) -> tuple[int, ...]:
+    def hold_for(self, value: bytes, candidates: list[int]) -> list[int]:
+        """The expressions found in one value."""
+        if not candidates and not self._asked_always:
+            return []
+        matches = self._cache.get(value)
+        if matches is None:
+            matches = self._find(value, candidates)
+            self._cache.put(value, matches, 8 * len(matches))
+        return matches
+
+    def _find(self, value: bytes, candidates: list[int]) -> list[int]:
         found: list[int] = []
         by_bundle: dict[int, list[int]] = {}
         for number in candidates:
@@ -72,7 +78,7 @@ class Expressions:
             found += self._bundles[bundle].find_some(value, numbers)
         for always in self._asked_always:
             found += always.find(value)
-        return tuple(found)
+        return found
 
 
 class _Bundle:

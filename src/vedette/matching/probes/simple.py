@@ -81,6 +81,13 @@ class SimpleTests:
             parts.append(Holds(found.value, number[found.test]))
         return joined(parts)
 
+    def hold_for_text(self, text: bytes) -> NDArray[np.int32]:
+        """The tests that hold for one string, ascending."""
+        own = self._groups.get("text")
+        if own is not None and len(self._groups) == 1 and not self._every.size and isinstance(own[0], TextTests):
+            return own[0].hold_for(text)  # a group that is alone has the numbers of its tests
+        return np.sort(self.holds(Texts([text])).test)
+
 
 def _ask(group: _Group, values: Distinct) -> Holds:
     match group, values:

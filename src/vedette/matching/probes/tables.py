@@ -28,7 +28,7 @@ from vedette.language.normalform import Elementary, ElementProbe
 from vedette.language.valuesets import ValueSet
 from vedette.matching.once import once
 from vedette.matching.probes.cache import ValueCache
-from vedette.matching.probes.distinct import Texts, distinct
+from vedette.matching.probes.distinct import distinct
 from vedette.matching.probes.holds import Arrays, frozen, named, part_of
 from vedette.matching.probes.simple import Simple, SimpleTests
 from vedette.matching.probes.specs import ordered, tokens_from_bytes, tokens_to_bytes
@@ -47,13 +47,20 @@ class TokenSets:
 class ProbeTable:
     """Immutable but for a cache; any number of threads may evaluate at the same time."""
 
-    def __init__(self, column: Column, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def __init__(
+        self,
+        column: Column,
+        arrays: Mapping[str, NDArray[Any]],
+        tokens: tuple[frozenset[Elementary], ...] | None = None,
+    ) -> None:
         own = {name: frozen(array) for name, array in arrays.items()}
         self.column = column
-        self._spec: NDArray[np.uint8] = own["tokens"]
+        self._given = tokens
+        self._written: NDArray[np.uint8] = own.get("tokens", np.zeros(0, np.uint8))
         self._count = int(own["count"][0])
         self._test_tokens = TokensOfTests(own["test.start"], own["test.tokens"])
         self._tests = SimpleTests(part_of(own, "simple."))
+        self._one_to_one = np.array_equal(self._test_tokens.tokens, np.arange(len(self._test_tokens.start) - 1))
         self._lists: ListTests | None = None
         self._of_missing = np.zeros(0, np.int32)
         if column.type.is_list:
@@ -86,7 +93,6 @@ class ProbeTable:
         np.cumsum(np.bincount(test, minlength=len(numbers)), out=start[1:])
         simple = [_simple(column, elementary) for elementary in numbers]
         arrays: Arrays = {
-            "tokens": tokens_to_bytes(tokens),
             "count": np.array([count], np.int64),
             "test.start": start,
             "test.tokens": token[np.argsort(test, kind="stable")],
@@ -107,12 +113,12 @@ class ProbeTable:
                 "list.false_tokens": np.flatnonzero(says_false & ~absent).astype(np.int32),
                 "list.by_absence": absent,
             }
-        return cls(column, arrays)
+        return cls(column, arrays, tuple(tokens))
 
     def arrays(self) -> Arrays:
         """Plain arrays from which `restore` makes the same table."""
         arrays: Arrays = {
-            "tokens": self._spec,
+            "tokens": self._written if self._given is None else tokens_to_bytes(self._given),
             "count": np.array([self._count], np.int64),
             "test.start": self._test_tokens.start,
             "test.tokens": self._test_tokens.tokens,
@@ -131,7 +137,7 @@ class ProbeTable:
     @once
     def tokens(self) -> tuple[frozenset[Elementary], ...]:
         """The tests of every token."""
-        return tokens_from_bytes(self._spec)
+        return tokens_from_bytes(self._written) if self._given is None else self._given
 
     @property
     def size(self) -> int:
@@ -152,8 +158,8 @@ class ProbeTable:
             return self._evaluate_lists(data)
         codes, values = distinct(data)
         found = self._tests.holds(values)
-        holding = by_value(found.value, found.test, len(values))
-        return _for_rows(sets_of_values(holding, self._test_tokens, self._count), codes)
+        sets = sets_of_values(found.value, found.test, self._test_tokens, len(values), self._count)
+        return _for_rows(sets, codes)
 
     def evaluate_one(self, value: bytes | ColumnData) -> NDArray[np.int32]:
         """The tokens of one event's value: the bytes of a text, or else a column of one row."""
@@ -168,10 +174,12 @@ class ProbeTable:
         return known
 
     def _tokens_of(self, value: bytes) -> NDArray[np.int32]:
-        tests = self._tests.holds(Texts([value])).test
-        start, tokens = self._test_tokens
-        parts = [tokens[start[test] : start[test + 1]] for test in tests.tolist()]
-        found: NDArray[np.int32] = np.unique(np.concatenate([_NONE, *parts]))
+        tests = self._tests.hold_for_text(value)
+        if self._one_to_one or not len(tests):
+            found = tests
+        else:
+            start, tokens = self._test_tokens
+            found = np.unique(np.concatenate([tokens[start[test] : start[test + 1]] for test in tests.tolist()]))
         found.setflags(write=False)
         return found
 

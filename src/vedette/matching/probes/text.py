@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.kernels.automaton import LONGEST_GRAM, MODES, WHOLE, Literals, Machine, build, scan
+from vedette.kernels.automaton import MODES, WHOLE, scan, scan_one
+from vedette.kernels.automaton_build import LONGEST_GRAM, Literals, build
 from vedette.kernels.wildcards import Programs, like
 from vedette.language.normalform import TextProbe
 from vedette.matching.once import once
@@ -33,8 +34,6 @@ from vedette.matching.probes.plans import Action, Plan, encoded, lowered, plan
 
 # Literals below this length get a machine of their own: they are found so often that they would slow the others down.
 SHORT = 4
-# A value up to this length may report a literal several times: noting what was seen would take longer.
-BRIEF = 256
 
 _SIDES = ("exact", "lower")
 _MACHINES = ("short", "long")
@@ -47,6 +46,9 @@ class _Values(NamedTuple):
     start: NDArray[np.int64]
 
 
+_NONE = np.zeros(0, np.int32)
+
+
 class TextTests:
     """Numbered tests of strings; `arrays` is all there is to it."""
 
@@ -56,6 +58,7 @@ class TextTests:
         self._action: NDArray[np.uint8] = self._arrays["action"]
         self._detail: NDArray[np.int32] = self._arrays["detail"]
         self._plain = bool((self._action == Action.NOTHING).all())
+        self._unguided = bool(self._arrays["expression.number"].size > self._arrays["expression.guided"][0])
 
     @classmethod
     def build(cls, tests: Sequence[TextProbe]) -> TextTests:
@@ -95,6 +98,35 @@ class TextTests:
         tests = self._arrays["expression.number"][found.test]
         return joined([Holds(candidates.value[~asked], candidates.test[~asked]), Holds(found.value, tests)])
 
+    def hold_for(self, value: bytes) -> NDArray[np.int32]:
+        """The tests that hold for one value, ascending: as `holds`, with as few calls as can be."""
+        own = self._arrays
+        parts = [own["always"]] if own["always"].size else []
+        if not value and own["empty"].size:
+            parts.append(own["empty"])
+        for side, lower in zip(self._sides, (False, True), strict=True):
+            if side.used:
+                text = np.frombuffer(lowered(value) if lower else value, np.uint8)
+                found = [tests for image in side.images if len(tests := scan_one(image, text))]
+                if side.unguided.size:
+                    found.append(side.unguided)
+                parts += found if self._plain else [self._satisfied(side, text, tests) for tests in found]
+        tests = _NONE if not parts else parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))
+        if self._unguided or (len(tests) and own["expression.number"].size):
+            return self._with_expressions(value, tests)
+        return tests
+
+    def _satisfied(self, side: _Side, text: NDArray[np.uint8], tests: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Of the tests whose literals are in the text, those whose wildcards allow it too."""
+        start = np.array([0, len(text)], np.int64)
+        return self._with_wildcards(side, _Values(text, start), Holds(np.zeros(len(tests), np.int32), tests)).test
+
+    def _with_expressions(self, value: bytes, tests: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Try the expressions among the tests, and those that are tried always."""
+        asked = self._action[tests] == Action.EXPRESSION
+        matches = self._expressions.hold_for(value, self._detail[tests[asked]].tolist())
+        return np.sort(np.concatenate((tests[~asked], self._arrays["expression.number"][matches])))
+
     def _trivial(self, values: list[bytes]) -> Holds:
         """Tests that hold for every value, or for the empty one."""
         always, empty = self._arrays["always"], self._arrays["empty"]
@@ -129,26 +161,14 @@ class _Side:
     """The machines and LIKE programs for values as they are, or for their lower case."""
 
     def __init__(self, arrays: Arrays) -> None:
-        self.machines = []
-        for name in _MACHINES:
-            own = part_of(arrays, f"{name}.")
-            if own:
-                self.machines.append(Machine(**own))
+        self.images = [arrays[name] for name in _MACHINES if name in arrays]
         self.programs = Programs(arrays["like.start"], arrays["like.operations"])
         self.unguided: NDArray[np.int32] = arrays["unguided"]
-        self.used = bool(self.machines) or self.unguided.size > 0
+        self.used = bool(self.images) or self.unguided.size > 0
 
     def scan(self, packed: _Values) -> list[Holds]:
         """The tests whose literals are found."""
-        found = []
-        note_seen = len(packed.start) > 2 or packed.text.size > BRIEF
-        for machine in self.machines:
-            hits = scan(machine, packed.text, packed.start, note_seen)
-            if not note_seen and len(hits.target) > 1:
-                target = np.unique(hits.target)
-                hits = hits._replace(value=np.zeros(len(target), np.int32), target=target)
-            found.append(Holds(hits.value, hits.target))
-        return found
+        return [Holds(*scan(image, packed.text, packed.start)) for image in self.images]
 
 
 def _unconditional(one: Plan) -> bool:
@@ -182,12 +202,11 @@ def _side_arrays(plans: Sequence[Plan], numbers: list[int], detail: NDArray[np.i
     long = [n for n in literal if len(plans[n].literal) >= SHORT]
     for name, own in zip(_MACHINES, (short, long), strict=True):
         if own:
-            machine = _machine([(plans[n].literal, plans[n].mode, n) for n in own])
-            arrays |= named(f"{name}.", machine._asdict())
+            arrays[name] = _machine([(plans[n].literal, plans[n].mode, n) for n in own])
     return arrays
 
 
-def _machine(reports: list[tuple[bytes, int, int]]) -> Machine:
+def _machine(reports: list[tuple[bytes, int, int]]) -> NDArray[np.uint64]:
     """The automaton that reports (literal, mode, test)."""
     literals = sorted({literal for literal, _, _ in reports})
     place = {literal: number for number, literal in enumerate(literals)}
