@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from vedette.errors import FilterError, InputError, NotSupported, SchemaError, UnknownSubscription
@@ -41,6 +43,26 @@ def test_ids_that_are_there_or_not() -> None:
             change("b")
     with pytest.raises(KeyError):
         subs.remove("b")
+
+
+@pytest.mark.parametrize(
+    ("id_", "when", "subscriber", "message"),
+    [
+        (5, "n = 1", None, "the id of a subscription must be a text, not 5"),
+        ("", "n = 1", None, "must not be empty"),
+        ("a", None, None, "the when of a subscription must be a text"),
+        ("a", "n = 1", 7, "the subscriber of a subscription must be a text"),
+        ("\ud800", "n = 1", None, "the id of a subscription holds a broken character"),
+        ("a", "n = 1 -- \ud800", None, "line 1, column 10: half of a surrogate pair"),
+    ],
+)
+def test_ids_texts_and_subscribers_are_texts(id_: Any, when: Any, subscriber: Any, message: str) -> None:
+    subs = Subscriptions({"n": "int"})
+    with pytest.raises(InputError, match=message):
+        subs.add(id_, when, subscriber=subscriber)
+    with subs.live("scan") as live, pytest.raises(InputError, match=message):
+        live.add(id_, when, subscriber=subscriber)
+    assert len(subs) == 0
 
 
 def test_a_text_that_makes_no_sense_changes_nothing() -> None:

@@ -22,7 +22,7 @@ from vedette.matching.draft import Draft
 from vedette.matching.made_up import SAMPLE
 from vedette.matching.matcher import Matcher, Reader
 from vedette.matching.segment import Drawn, Segment
-from vedette.matching.subscriptions import read_records, taken
+from vedette.matching.subscriptions import check_texts, read_records, taken
 from vedette.matching.templates import Templates
 from vedette.matching.view import Events, Part, View, all_alive
 from vedette.schema.columns import Column, ColumnData
@@ -56,6 +56,7 @@ class LiveMatcher(Reader):
 
     def add(self, id_: str, when: str, *, subscriber: str | None = None) -> None:
         """Add a subscription; InputError if the id is taken, FilterError if the text makes no sense."""
+        check_texts(id_, when, subscriber)
         form = self._templates.normal_form(when)
         with self._lock:
             self._may_write()
@@ -72,6 +73,7 @@ class LiveMatcher(Reader):
 
     def replace(self, id_: str, when: str, *, subscriber: str | None = None) -> None:
         """Let an id say something else from now on; no reader sees it gone, or twice."""
+        check_texts(id_, when, subscriber)
         form = self._templates.normal_form(when)
         with self._lock:
             self._may_write()
@@ -82,6 +84,7 @@ class LiveMatcher(Reader):
         """Add records as `Subscriptions.add_many` takes them, all at once; returns how many."""
         new: dict[str, tuple[str, str, NormalForm, str | None]] = {}
         for id_, when, subscriber in read_records(records):
+            check_texts(id_, when, subscriber)
             if id_ in new:
                 raise InputError(taken(id_))
             new[id_] = id_, when, self._templates.normal_form(when), subscriber

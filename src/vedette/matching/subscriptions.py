@@ -44,6 +44,7 @@ class Subscriptions:
 
     def add(self, id_: str, when: str, *, subscriber: str | None = None) -> None:
         """Add a subscription; InputError if the id is taken, FilterError if the text makes no sense."""
+        check_texts(id_, when, subscriber)
         if id_ in self._ordinals:
             raise InputError(taken(id_))
         self._append(id_, when, self._templates.normal_form(when), subscriber)
@@ -59,6 +60,7 @@ class Subscriptions:
 
     def replace(self, id_: str, when: str, *, subscriber: str | None = None) -> None:
         """Let an id say something else from now on; it comes last in the order of addition."""
+        check_texts(id_, when, subscriber)
         form = self._templates.normal_form(when)
         self.remove(id_)
         self._append(id_, when, form, subscriber)
@@ -175,6 +177,22 @@ def schema_of(schema: Schema | Mapping[str, Any] | None) -> Schema:
 def taken(id_: str) -> str:
     """What is said of an id that is there already."""
     return f"there is a subscription {id_!r} already\nHint: replace() changes what it says"
+
+
+def check_texts(id_: object, when: object, subscriber: object) -> None:
+    """InputError where one of them is no text that can be written down."""
+    for name, value in (("id", id_), ("when", when), ("subscriber", subscriber)):
+        if value is None and name == "subscriber":
+            continue
+        if not isinstance(value, str):
+            raise InputError(f"the {name} of a subscription must be a text, not {value!r}")
+        if name != "when" and not value.isascii():  # the parser shows where a text is broken
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                raise InputError(f"the {name} of a subscription holds a broken character: {value!a}") from None
+    if not id_:
+        raise InputError("the id of a subscription must not be empty")
 
 
 def read_records(records: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str, str | None]]:
