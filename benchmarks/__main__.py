@@ -126,8 +126,9 @@ def run(plan: Plan, console: Console) -> Report:
     """All stages, with a progress bar; what was measured so far is kept if one is interrupted."""
     report, begin, todo = Report(), time.perf_counter(), list(stages(plan))
     busy = os.getloadavg()[0]
-    if busy > 1.0 and clock.used() == "wall":
-        report.notes.append(f"Note: the machine was busy before the run (load {busy:.1f}); see --clock cpu")
+    if busy > 1.0:
+        harm = "times are" if clock.used() == "wall" else "what two threads gain is"
+        report.notes.append(f"Note: the machine was busy before the run (load {busy:.1f}), so {harm} too bad")
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("", total=len(todo))

@@ -7,6 +7,7 @@ import math
 import os
 import platform
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -167,17 +168,19 @@ class Report:
         )
 
     def _growth(self) -> Table:
+        powers = {(g.workload, g.index, g.batch): f"{g.exponent:.2f}" for g in self.growth}
+        spans = {(g.workload, g.index): f"{g.smallest:,} to {g.largest:,}" for g in self.growth}
+        batches = sorted({g.batch for g in self.growth})
         return table(
-            "Growth of the time per event: subscriptions to the power of",
-            self.growth,
+            "Time per event grows as the number of subscriptions to the power of",
+            spans,
             {
-                "workload": lambda g: g.workload,
-                "index": lambda g: g.index,
-                "batch": lambda g: f"{g.batch:,}",
-                "from": lambda g: f"{g.smallest:,}",
-                "to": lambda g: f"{g.largest:,}",
-                "exponent": lambda g: f"{g.exponent:.2f}",
+                "workload": lambda key: key[0],
+                "index": lambda key: key[1],
+                "subscriptions": lambda key: spans[key],
+                **{f"batches of {batch:,}": partial(_power, powers, batch) for batch in batches},
             },
+            lambda key: key[0],
         )
 
     def _visits(self) -> Table:
@@ -197,6 +200,10 @@ class Report:
 def exponent(first: float, last: float, growth: float) -> float:
     """a, where `growth` times as many subscriptions cost growth ** a times as much."""
     return math.log(last / first) / math.log(growth)
+
+
+def _power(powers: dict[tuple[str, str, int], str], batch: int, key: tuple[str, str]) -> str:
+    return powers.get((*key, batch), "")
 
 
 def _case(row: Row) -> tuple[str, int, str]:

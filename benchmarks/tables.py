@@ -13,12 +13,21 @@ Item = TypeVar("Item")
 _WORDS = ("workload", "index", "formulation")
 
 
-def table(title: str, items: Iterable[Item], columns: Mapping[str, Callable[[Item], str]]) -> Table:
-    """One line per item, one column per name."""
+def table(
+    title: str,
+    items: Iterable[Item],
+    columns: Mapping[str, Callable[[Item], str]],
+    section: Callable[[Item], object] = lambda item: None,
+) -> Table:
+    """One line per item, one column per name, and a rule where the section changes."""
     made = Table(title=title, title_justify="left", pad_edge=False)
     for name in columns:
         made.add_column(name, justify="left" if name in _WORDS else "right")
-    for item in items:
+    last: object = None
+    for number, item in enumerate(items):
+        if number and section(item) != last:
+            made.add_section()
+        last = section(item)
         made.add_row(*(cell(item) for cell in columns.values()))
     return made
 
@@ -43,7 +52,7 @@ def index_table(rows: Iterable[Row], peer: Callable[[Row], str] | None = None) -
     }
     if peer is None:
         del columns["x DuckDB"]
-    return table("Indexes in code space, one core", rows, columns)
+    return table("Indexes in code space, one core", rows, columns, lambda r: (r.workload, r.subscriptions))
 
 
 def short(number: float) -> str:
