@@ -88,7 +88,7 @@ def _same(matcher: LiveMatcher, mirror: Mirror, random: Random) -> None:
 
 
 @pytest.mark.parametrize("index", ["clusters", "scan", "tree"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_any_change_in_any_order(index: str, seed: int) -> None:
     random = Random(seed)
     start, mirror = Subscriptions(SCHEMA), Mirror()
@@ -97,7 +97,7 @@ def test_any_change_in_any_order(index: str, seed: int) -> None:
         start.add(f"first{number}", text)
         mirror.put(f"first{number}", text)
     with start.live(index) as matcher:
-        for number in range(150):
+        for number in range(120):
             action = random.random()
             text = random_text(random)
             if action < 0.5 or not mirror.said:
@@ -187,11 +187,11 @@ def test_readers_see_every_change_whole() -> None:
         for _ in _reading(matcher, stop, wrong):
             pass
 
-    readers = [threading.Thread(target=read) for _ in range(3)]
+    readers = [threading.Thread(target=read) for _ in range(2)]
     for reader in readers:
         reader.start()
     random = Random(1)
-    for number in range(120):
+    for number in range(60):
         matcher.replace("pair", random.choice(["n = 1", "s = 'a'", "n < 5 or s = 'a'"]))
         matcher.add(f"other{number}", random_text(random))
         if number % 3 == 0:
@@ -201,7 +201,7 @@ def test_readers_see_every_change_whole() -> None:
         reader.join()
     matcher.close()
     assert wrong == []
-    assert len(matcher) == 81
+    assert len(matcher) == 41
 
 
 def test_several_writers() -> None:
