@@ -25,16 +25,7 @@ def route_one(
     branches = array_at(addresses, 1, np.int32)
     children = array_at(addresses, 2, np.int32)
     pages = array_at(addresses, 3, np.int64)
-    shared_column = array_at(addresses, 4, np.int16)
-    shared_low = array_at(addresses, 5, np.int32)
-    shared_width = array_at(addresses, 6, np.uint32)
-    conjunction = array_at(addresses, 7, np.int32)
-    references = array_at(addresses, 8, np.uint16)
-    owned = array_at(addresses, 9, np.uint16)
-    reference = array_at(addresses, 10, np.uint16)
-    own_column = array_at(addresses, 11, np.int16)
-    own_low = array_at(addresses, 12, np.int32)
-    own_width = array_at(addresses, 13, np.uint32)
+    body = array_at(addresses, 4, np.int32)
     event, sets, set_start, set_tokens = batch.ranks, batch.sets, batch.set_start, batch.set_tokens
     ranks = event.shape[0]
     count = 0
@@ -65,9 +56,9 @@ def route_one(
                 first = np.int64(0)
                 last = np.int64(1)
                 if kind == TOKEN:
-                    number = sets[column - ranks, 0]
-                    first = set_start[max(number, 0)]
-                    last = set_start[number + 1] if number >= 0 else first
+                    tokens = sets[column - ranks, 0]
+                    first = set_start[max(tokens, 0)]
+                    last = set_start[tokens + 1] if tokens >= 0 else first
                 elif event[column, 0] < 0:
                     last = first
                 for t in range(first, last):
@@ -79,30 +70,37 @@ def route_one(
                         stack = grown(stack, depth + 1)
                         stack[depth] = children[slots + size + place]
                         depth += 1
-        for page in range(first_page, last_page):
-            first_shared = pages[4 * page]
-            next_reference = pages[4 * page + 2]
-            next_own = pages[4 * page + 3]
-            for e in range(pages[4 * page + 1], pages[4 * page + 5]):
-                r = next_reference
-                p = next_own
-                next_reference = r + np.int64(references[e])
-                next_own = p + np.int64(owned[e])
+        for number in range(first_page, last_page):
+            page = pages[number]
+            shared = page + 2
+            entry = shared + 3 * np.int64(body[page + 1])
+            for _ in range(body[page]):
+                conjunction = body[entry]
+                references = np.int64(body[entry + 1] & 0xFFFF)
+                owned = np.int64(body[entry + 1] >> 16)
+                reference = entry + 2
+                own_column = reference + ((references + 1) >> 1)
+                own = own_column + ((owned + 1) >> 1)
+                entry = own + 2 * owned
                 holds = True
-                while holds and r < next_reference:
-                    s = first_shared + np.int64(reference[r])
-                    holds = passes(event[shared_column[s], 0], shared_low[s], shared_width[s])
-                    r += 1
-                while holds and p < next_own:
-                    column = own_column[p]
+                k = 0
+                while holds and k < references:
+                    s = shared + 3 * np.int64((body[reference + (k >> 1)] >> ((k & 1) << 4)) & 0xFFFF)
+                    holds = passes(event[body[s], 0], body[s + 1], body[s + 2])
+                    k += 1
+                k = 0
+                while holds and k < owned:
+                    column = np.int64((body[own_column + (k >> 1)] >> ((k & 1) << 4)) & 0xFFFF)
+                    low = body[own + 2 * k]
+                    width = body[own + 2 * k + 1]
                     if column < ranks:
-                        holds = passes(event[column, 0], own_low[p], own_width[p])
+                        holds = passes(event[column, 0], low, width)
                     else:
-                        found = contains_token(set_start, set_tokens, sets[column - ranks, 0], own_low[p])
-                        holds = found == (own_width[p] == 0)
-                    p += 1
+                        found = contains_token(set_start, set_tokens, sets[column - ranks, 0], low)
+                        holds = found == (width == 0)
+                    k += 1
                 if holds:
                     out = grown(out, count + 1)
-                    out[count] = conjunction[e]
+                    out[count] = conjunction
                     count += 1
     return count, stack, out

@@ -16,23 +16,14 @@ MOST_PREDICATES = SLOTS // 4
 TOKENS_LAST = np.float32(4.0)
 
 # What `used` counts.
-PAGES, SHARED, ENTRIES, REFERENCES, OWN = range(5)
+PAGES, WORDS, ENTRIES = range(3)
 
 
 class Pages(NamedTuple):
     """Pages being written (see `ClusterArrays`); `used` says how much of the arrays is."""
 
     pages: NDArray[np.int64]
-    shared_column: NDArray[np.int16]
-    shared_low: NDArray[np.int32]
-    shared_width: NDArray[np.uint32]
-    conjunction: NDArray[np.int32]
-    references: NDArray[np.uint16]
-    owned: NDArray[np.uint16]
-    reference: NDArray[np.uint16]
-    own_column: NDArray[np.int16]
-    own_low: NDArray[np.int32]
-    own_width: NDArray[np.uint32]
+    body: NDArray[np.int32]
     used: NDArray[np.int64]
     slots: NDArray[np.int32]  # hash of the open page's distinct predicates, -1 between uses
 
@@ -40,21 +31,7 @@ class Pages(NamedTuple):
 @kernel
 def no_pages() -> Pages:
     """Nothing written yet."""
-    return Pages(
-        np.zeros((64, 4), np.int64),
-        np.empty(1024, np.int16),
-        np.empty(1024, np.int32),
-        np.empty(1024, np.uint32),
-        np.empty(1024, np.int32),
-        np.empty(1024, np.uint16),
-        np.empty(1024, np.uint16),
-        np.empty(1024, np.uint16),
-        np.empty(1024, np.int16),
-        np.empty(1024, np.int32),
-        np.empty(1024, np.uint32),
-        np.zeros(5, np.int64),
-        np.full(SLOTS, -1, np.int32),
-    )
+    return Pages(np.zeros(64, np.int64), np.empty(1024, np.int32), np.zeros(3, np.int64), np.full(SLOTS, -1, np.int32))
 
 
 @kernel
@@ -72,27 +49,8 @@ def longer(array: NDArray, used: int, more: int) -> NDArray:
 def with_room(pages: Pages, entries: int, predicates: int) -> Pages:
     """The same pages, with room for one more of that size."""
     used = pages.used
-    rows = pages.pages
-    if used[PAGES] + 2 > rows.shape[0]:
-        rows = np.empty((2 * rows.shape[0], 4), np.int64)
-        for i in range(used[PAGES] + 1):
-            for j in range(4):
-                rows[i, j] = pages.pages[i, j]
-    return Pages(
-        rows,
-        longer(pages.shared_column, used[SHARED], predicates),
-        longer(pages.shared_low, used[SHARED], predicates),
-        longer(pages.shared_width, used[SHARED], predicates),
-        longer(pages.conjunction, used[ENTRIES], entries),
-        longer(pages.references, used[ENTRIES], entries),
-        longer(pages.owned, used[ENTRIES], entries),
-        longer(pages.reference, used[REFERENCES], predicates),
-        longer(pages.own_column, used[OWN], predicates),
-        longer(pages.own_low, used[OWN], predicates),
-        longer(pages.own_width, used[OWN], predicates),
-        used,
-        pages.slots,
-    )
+    most = 2 + 4 * entries + 4 * predicates
+    return Pages(longer(pages.pages, used[PAGES] + 1, 1), longer(pages.body, used[WORDS], most), used, pages.slots)
 
 
 @kernel
@@ -157,43 +115,69 @@ def write_page(
             number[place] = known
             k += 1
         ends[i] = k
-    first_shared = used[SHARED]
+    body = pages.body
+    at = used[WORDS]
+    body[at] = n
+    shared = 0
     local = np.full(distinct, -1, np.int32)
     for d in range(distinct):
         slots[slot_of[d]] = -1
         p = first_use[d]
-        if uses[d] > 1 and table.column[p] < ranks:
-            s = used[SHARED]
-            local[d] = s - first_shared
-            pages.shared_column[s] = table.column[p]
-            pages.shared_low[s] = table.low[p]
-            pages.shared_width[s] = table.width[p]
-            used[SHARED] += 1
+        if uses[d] > 1 and column_of[p] < ranks:
+            local[d] = shared
+            body[at + 2 + 3 * shared] = column_of[p]
+            body[at + 3 + 3 * shared] = low_of[p]
+            body[at + 4 + 3 * shared] = as_word(width_of[p])
+            shared += 1
+    body[at + 1] = shared
+    at += 2 + 3 * shared
     k = 0
     for i in range(n):
-        e = used[ENTRIES]
-        begin_references = used[REFERENCES]
-        begin_own = used[OWN]
+        first = k
+        references = 0
         while k < ends[i]:
-            if local[number[k]] >= 0:
-                pages.reference[used[REFERENCES]] = local[number[k]]
-                used[REFERENCES] += 1
-            else:
-                p = kept[k]
-                pages.own_column[used[OWN]] = table.column[p]
-                pages.own_low[used[OWN]] = table.low[p]
-                pages.own_width[used[OWN]] = table.width[p]
-                used[OWN] += 1
+            references += np.int64(local[number[k]] >= 0)
             k += 1
-        pages.conjunction[e] = conjunctions[i]
-        pages.references[e] = used[REFERENCES] - begin_references
-        pages.owned[e] = used[OWN] - begin_own
-        used[ENTRIES] += 1
+        owned = k - first - references
+        body[at] = conjunctions[i]
+        body[at + 1] = references + 65536 * owned
+        reference = at + 2
+        own_column = reference + ((references + 1) >> 1)
+        own = own_column + ((owned + 1) >> 1)
+        at = own + 2 * owned
+        references = 0
+        owned = 0
+        for j in range(first, k):
+            if local[number[j]] >= 0:
+                put_half(body, reference, references, local[number[j]])
+                references += 1
+            else:
+                p = kept[j]
+                put_half(body, own_column, owned, column_of[p])
+                body[own + 2 * owned] = low_of[p]
+                body[own + 2 * owned + 1] = as_word(width_of[p])
+                owned += 1
+    used[WORDS] = at
+    used[ENTRIES] += n
     used[PAGES] += 1
-    pages.pages[used[PAGES], 0] = used[SHARED]
-    pages.pages[used[PAGES], 1] = used[ENTRIES]
-    pages.pages[used[PAGES], 2] = used[REFERENCES]
-    pages.pages[used[PAGES], 3] = used[OWN]
+    pages.pages[used[PAGES]] = at
+
+
+@kernel
+def as_word(width: int) -> int:
+    """The bits of a width as a signed word."""
+    wide = np.int64(width)
+    return wide - 4294967296 if wide >= 2147483648 else wide
+
+
+@kernel
+def put_half(body: NDArray[np.int32], at: int, number: int, value: int) -> None:
+    """Write half word `number` (0 .. 32767) of those that begin at a word."""
+    word = at + (number >> 1)
+    if number & 1:
+        body[word] |= value << 16
+    else:
+        body[word] = value
 
 
 @kernel

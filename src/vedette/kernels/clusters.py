@@ -31,17 +31,14 @@ class ClusterArrays(NamedTuple):
     nodes: NDArray[np.int32]  # [n, 4]: first branch, branches, first page, pages
     branches: NDArray[np.int32]  # [b, 6]: column, kind, base, shift, size, first slot of its children
     children: NDArray[np.int32]  # a grid's children, or a hash's keys followed by its children
-    pages: NDArray[np.int64]  # [p + 1, 4]: first shared predicate, entry, reference, own predicate
-    shared_column: NDArray[np.int16]  # predicates that several entries of a page have
-    shared_low: NDArray[np.int32]
-    shared_width: NDArray[np.uint32]
-    conjunction: NDArray[np.int32]  # per entry
-    references: NDArray[np.uint16]  # per entry: how many shared predicates it has
-    owned: NDArray[np.uint16]  # per entry: how many predicates of its own
-    reference: NDArray[np.uint16]  # an entry's shared predicates, counted from its page's first
-    own_column: NDArray[np.int16]  # predicates that one entry of a page has alone
-    own_low: NDArray[np.int32]
-    own_width: NDArray[np.uint32]
+    pages: NDArray[np.int64]  # [p + 1]: where each page begins in `body`
+    body: NDArray[np.int32]
+    # A page lies in one piece, so that reading it is one stream. Its words are
+    #   entries, shared predicates,
+    #   per shared predicate: column, low, width;
+    #   per entry: conjunction, references + 65536 * own predicates,
+    #              references to shared predicates (two a word), columns of own ones (two a word),
+    #              per own predicate: low, width.
 
 
 class Scratch(NamedTuple):
@@ -111,10 +108,7 @@ def route(
 
     One function and all arrays in local names on purpose: a call that takes arrays costs as much as verifying a page.
     """
-    nodes, branches, children, pages = index.nodes, index.branches, index.children, index.pages
-    shared_column, shared_low, shared_width = index.shared_column, index.shared_low, index.shared_width
-    own_column, own_low, own_width = index.own_column, index.own_low, index.own_width
-    conjunction, references, owned, reference = index.conjunction, index.references, index.owned, index.reference
+    nodes, branches, children, pages, body = index.nodes, index.branches, index.children, index.pages, index.body
     values, sets, set_start, set_tokens = batch.ranks, batch.sets, batch.set_start, batch.set_tokens
     lanes, lanes_of, masks, mask_of = scratch.lanes, scratch.lanes_of, scratch.mask, scratch.mask_of
     slot_count = scratch.slot_count
@@ -249,40 +243,51 @@ def route(
 
         # Test the entries of the pages reached, each for its list of events, 64 at a time.
         for v in range(visiting):
-            page = visits[v, 0]
-            first_shared = pages[page, 0]
+            page = pages[visits[v, 0]]
+            entries = body[page]
+            shared = page + 2
+            first_entry = shared + 3 * np.int64(body[page + 1])
             for base in range(visits[v, 1], visits[v, 2], LANES):
                 alive = min(visits[v, 2] - base, LANES)
                 few = alive <= FEW_LANES
                 block += 1
                 everyone = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(LANES - alive)
-                next_reference = pages[page, 2]
-                next_own = pages[page, 3]
-                for e in range(pages[page, 1], pages[page + 1, 1]):
+                entry = first_entry
+                for _ in range(entries):
                     mask = everyone
-                    r = next_reference
-                    p = next_own
-                    next_reference = r + np.int64(references[e])
-                    next_own = p + np.int64(owned[e])
-                    while r < next_reference and mask != np.uint64(0):
-                        local = np.int64(reference[r])
+                    conjunction = body[entry]
+                    references = np.int64(body[entry + 1] & 0xFFFF)
+                    owned = np.int64(body[entry + 1] >> 16)
+                    reference = entry + 2
+                    own_column = reference + ((references + 1) >> 1)
+                    own = own_column + ((owned + 1) >> 1)
+                    entry = own + 2 * owned
+                    k = 0
+                    while k < references and mask != np.uint64(0):
+                        local = np.int64((body[reference + (k >> 1)] >> ((k & 1) << 4)) & 0xFFFF)
                         if mask_of[local] != block:
                             mask_of[local] = block
-                            s = first_shared + local
-                            column = np.int64(shared_column[s])
+                            column = np.int64(body[shared + 3 * local])
                             at = column * LANES
                             if lanes_of[column] != block:
                                 lanes_of[column] = block
                                 for i in range(alive):
                                     lanes[at + i] = values[column, lists[base + i]]
                             if few:
-                                masks[local] = within16(lanes, at, shared_low[s], shared_width[s])
+                                masks[local] = within16(
+                                    lanes, at, body[shared + 3 * local + 1], body[shared + 3 * local + 2]
+                                )
                             else:
-                                masks[local] = within64(lanes, at, shared_low[s], shared_width[s])
+                                masks[local] = within64(
+                                    lanes, at, body[shared + 3 * local + 1], body[shared + 3 * local + 2]
+                                )
                         mask &= masks[local]
-                        r += 1
-                    while p < next_own and mask != np.uint64(0):
-                        column = np.int64(own_column[p])
+                        k += 1
+                    k = 0
+                    while k < owned and mask != np.uint64(0):
+                        column = np.int64((body[own_column + (k >> 1)] >> ((k & 1) << 4)) & 0xFFFF)
+                        low = body[own + 2 * k]
+                        width = body[own + 2 * k + 1]
                         if column < ranks:
                             at = column * LANES
                             if lanes_of[column] != block:
@@ -290,18 +295,17 @@ def route(
                                 for i in range(alive):
                                     lanes[at + i] = values[column, lists[base + i]]
                             if few:
-                                mask &= within16(lanes, at, own_low[p], own_width[p])
+                                mask &= within16(lanes, at, low, width)
                             else:
-                                mask &= within64(lanes, at, own_low[p], own_width[p])
+                                mask &= within64(lanes, at, low, width)
                         else:
                             # Tokens cost more than a comparison: only the lanes still alive are asked.
-                            here = lists[base : base + alive]
-                            mask = with_token(batch, here, mask, column - ranks, own_low[p], own_width[p] == 0)
-                        p += 1
+                            mask = with_token(batch, lists[base : base + alive], mask, column - ranks, low, width == 0)
+                        k += 1
                     while mask != np.uint64(0):
                         if count < room:
                             out_event[count] = lists[base + lowest_bit(mask)]
-                            out_conjunction[count] = conjunction[e]
+                            out_conjunction[count] = conjunction
                         mask &= mask - np.uint64(1)
                         count += 1
     return count

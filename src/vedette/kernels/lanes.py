@@ -56,7 +56,7 @@ if config.DISABLE_JIT:
 
     def _interpreted(values: NDArray[np.int32], at: int, low: Any, width: Any, lanes: int) -> Any:
         offset = (values[at : at + lanes].astype(np.int64) - int(low)) & 0xFFFFFFFF
-        bits = np.packbits(offset <= int(width), bitorder="little")
+        bits = np.packbits(offset <= (int(width) & 0xFFFFFFFF), bitorder="little")
         return np.uint64(int.from_bytes(bits.tobytes(), "little"))
 
     def lowest_bit(mask: Any) -> Any:
@@ -66,7 +66,7 @@ if config.DISABLE_JIT:
 
     def passes(rank: Any, low: Any, width: Any) -> Any:
         """One value against one predicate."""
-        return (int(rank) - int(low)) & 0xFFFFFFFF <= int(width)
+        return (int(rank) - int(low)) & 0xFFFFFFFF <= int(width) & 0xFFFFFFFF
 
 else:
 

@@ -16,7 +16,7 @@ from vedette.kernels.bundles import CodedBatch, Pairs, PredicateTable
 from vedette.kernels.cluster_build import Layout, build
 from vedette.kernels.cluster_choice import FINEST, Frequencies, Settings
 from vedette.kernels.cluster_one import route_one
-from vedette.kernels.cluster_pages import ENTRIES, OWN, PAGES, REFERENCES, SHARED, Pages
+from vedette.kernels.cluster_pages import PAGES, WORDS, Pages
 from vedette.kernels.clusters import ClusterArrays, Scratch, route
 from vedette.kernels.lanes import LANES
 from vedette.matching.index import Arrays
@@ -37,7 +37,7 @@ class Clusters:
         self._index = arrays
         self._ranks = ranks
         self._addresses = addresses_of(arrays)
-        self._largest_page = int(np.diff(arrays.pages[:, 0]).max(initial=1))
+        self._largest_page = int(arrays.body[arrays.pages[:-1] + 1].max(initial=1))
         self._local = threading.local()
         self._buffer = PairBuffer()
 
@@ -99,24 +99,9 @@ class Clusters:
 
 def _trimmed(layout: Layout, pages: Pages) -> ClusterArrays:
     """The arrays without the room they were given to grow."""
-    nodes, branches, children = (np.array(array[:used]) for array, used in zip(layout[:3], layout.used, strict=True))
-    used = pages.used
-    per_entry = slice(used[ENTRIES])
+    nodes, branches, children = (array[:used].copy() for array, used in zip(layout[:3], layout.used, strict=True))
     return ClusterArrays(
-        nodes=nodes,
-        branches=branches,
-        children=children,
-        pages=pages.pages[: used[PAGES] + 1].copy(),
-        shared_column=pages.shared_column[: used[SHARED]].copy(),
-        shared_low=pages.shared_low[: used[SHARED]].copy(),
-        shared_width=pages.shared_width[: used[SHARED]].copy(),
-        conjunction=pages.conjunction[per_entry].copy(),
-        references=pages.references[per_entry].copy(),
-        owned=pages.owned[per_entry].copy(),
-        reference=pages.reference[: used[REFERENCES]].copy(),
-        own_column=pages.own_column[: used[OWN]].copy(),
-        own_low=pages.own_low[: used[OWN]].copy(),
-        own_width=pages.own_width[: used[OWN]].copy(),
+        nodes, branches, children, pages.pages[: pages.used[PAGES] + 1].copy(), pages.body[: pages.used[WORDS]].copy()
     )
 
 
