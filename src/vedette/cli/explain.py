@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 from rich.text import Text
 
+from vedette.cli.explanations import styled
 from vedette.cli.lookup import find_event, find_subscription, python_events
 from vedette.cli.places import refuse_clashes
 from vedette.cli.problems import BadSubscriptions, Problem, refusal
@@ -27,8 +27,6 @@ from vedette.matching.explain import failing
 from vedette.matching.subscriptions import Subscriptions
 from vedette.schema.schema import Schema
 
-_STYLES = {"✓": "bold green", "✗": "bold red", "?": "bold yellow"}
-_MARK = re.compile(r"(?:(?<=─ )|^)[✓✗?](?= )")
 _PIECE = 4096  # events between two looks at the progress
 
 
@@ -86,12 +84,8 @@ def _explain_one(record: SubscriptionRecord, checked: Checked, events: Events, i
         raise SchemaError(f"event {id_!r} breaks the schema, so `match` rejects it: {error}") from None
     console = output_console()
     console.print(_heading(record, f"event {id_}"))
-    for line in str(explanation).splitlines():
-        text = Text(line)
-        mark = _MARK.search(line)
-        if mark is not None:
-            text.stylize(_STYLES[mark.group()], *mark.span())
-        console.print(text)
+    for line in styled(explanation):
+        console.print(line)
 
 
 def _explain_all(record: SubscriptionRecord, checked: Checked, events: Events, terminal: Terminal) -> None:

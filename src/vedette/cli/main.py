@@ -26,7 +26,7 @@ SubscriptionsPlace = Annotated[
     typer.Argument(metavar="SUBSCRIPTIONS", help="JSONL, YAML or Parquet file of subscriptions; `-`: standard input."),
 ]
 EventsPlace = Annotated[
-    str, typer.Argument(metavar="EVENTS", help="JSONL, CSV or Parquet file of events (or folder); `-`: standard input.")
+    str, typer.Argument(metavar="EVENTS", help="JSONL, CSV or Parquet file (or folder); `-`: standard input.")
 ]
 SchemaPlace = Annotated[
     str | None, typer.Option("--schema", metavar="FILE", help="JSON or YAML file of attributes and types.")
@@ -70,9 +70,7 @@ def match_command(
     ],
     engine: Annotated[Engine, typer.Option(help="Where matching runs.")] = Engine.LOCAL,
     schema: SchemaPlace = None,
-    index: Annotated[
-        Index, typer.Option(help="How subscriptions are indexed; the answer is the same.")
-    ] = Index.CLUSTERS,
+    index: Annotated[Index, typer.Option(help="How subscriptions are indexed.")] = Index.CLUSTERS,
     planner: Annotated[Planner | None, typer.Option(help="In which order operators run; filters need none.")] = None,
     model: Annotated[str | None, typer.Option(metavar="FILE", help="A trained model; filters need none.")] = None,
     rejects: Annotated[

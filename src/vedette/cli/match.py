@@ -47,6 +47,7 @@ class MatchOptions:
     output_format: str | None = None
     threads: int | None = None
     quiet: bool = False
+    show_schema: bool = True  # an inferred one
 
 
 def match(options: MatchOptions) -> Tally:
@@ -99,7 +100,7 @@ def _prepare(options: MatchOptions, terminal: Terminal) -> _Ready:
     schema = None if options.schema is None else read_schema(options.schema)
     records = read_subscriptions(options.subscriptions, format=options.subscriptions_format)
     events = read_events(options.events, format=options.events_format, schema=schema)
-    known = _inferred(events, terminal) if schema is None else schema
+    known = _inferred(events, terminal, options.show_schema) if schema is None else schema
     subscriptions = load_subscriptions(records, known, terminal)
     if not len(subscriptions):
         terminal.note("There are no subscriptions, so nothing can match")
@@ -134,9 +135,11 @@ def _columns(matcher: Matcher, schema: Schema | None) -> tuple[Column, ...]:
     return tuple(dict.fromkeys((*asked, *promised)))
 
 
-def _inferred(events: Events, terminal: Terminal) -> Schema:
+def _inferred(events: Events, terminal: Terminal, show: bool) -> Schema:
     with terminal.working("inferring the schema"):
         schema = events.schema
+    if not show:
+        return schema
     terminal.note(f"Schema, inferred from {events.source.name} (write it to a file and hand it in with --schema):")
     terminal.note("\n".join(f"  {line}" for line in str(schema).splitlines()) or "  (no attributes)")
     return schema

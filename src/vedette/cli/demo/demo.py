@@ -1,0 +1,115 @@
+"""`vedette demo`: the main job on a year of real flights, from data to a page that shows who was told what, and why."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from vedette.cli.demo.findings import Findings, look
+from vedette.cli.demo.flights import data_folder, read_flights
+from vedette.cli.demo.page import write_page
+from vedette.cli.demo.story import tell
+from vedette.cli.demo.subscribers import Wish, wishes
+from vedette.cli.match import MatchOptions, match
+from vedette.cli.terminal import Bar, Terminal
+from vedette.files.output import Target
+from vedette.schema.values import json_text
+
+_SAMPLE_DAY = dt.date(2013, 2, 8)  # the blizzard: no day had more cancelled flights
+_STRIDE = 500  # subscriptions between two looks at the progress
+
+
+def demo(folder: Path, subscriptions: int) -> None:
+    """Make the files, match, and tell what came of it."""
+    terminal = Terminal()
+    source = data_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    begin = time.perf_counter()
+    with _stage(terminal, "Reading a year of flights, planes and weather"):
+        flights = read_flights(source)
+        pq.write_table(flights, folder / "flights.parquet")
+        sample = _write_sample(flights, folder)
+    with _stage(terminal, f"Making up {subscriptions:,} subscribers") as bar:
+        made = _write_subscriptions(flights, subscriptions, folder / "subscriptions.jsonl", bar)
+    with _stage(terminal, "Matching (the first time, the loops are compiled)", shown=False):
+        tally = match(
+            MatchOptions(
+                subscriptions=str(folder / "subscriptions.jsonl"),
+                events=str(folder / "flights.parquet"),
+                out=str(folder / "matches.parquet"),
+                show_schema=False,
+            )
+        )
+    with _stage(terminal, "Counting and explaining"):
+        findings = look(flights, made, folder / "matches.parquet")
+        commands = _commands(folder, sample, findings)
+        write_page(folder / "index.html", findings, tally, commands)
+    tell(findings, tally, folder, commands, time.perf_counter() - begin)
+
+
+@contextmanager
+def _stage(terminal: Terminal, what: str, *, shown: bool = True) -> Iterator[Bar]:
+    """A step of the demo: a progress bar while it lasts, a line when it is done; not `shown`: it has its own bars."""
+    begin = time.perf_counter()
+    if shown:
+        with terminal.working(what, "subscriptions") as bar:
+            yield bar
+        terminal.note(f"{what}: {time.perf_counter() - begin:.1f} s")
+    else:
+        terminal.note(f"{what} …")
+        with Terminal(quiet=True).working(what) as bar:
+            yield bar
+
+
+def _write_sample(flights: pa.Table, folder: Path) -> Path:
+    """One day as lines of JSON, to be read and changed."""
+    path = folder / f"flights-{_SAMPLE_DAY}.jsonl"
+    day = flights.filter(pc.equal(flights["date"], pa.scalar(_SAMPLE_DAY)))
+    path.write_text("".join(f"{json_text(_without_missing(flight))}\n" for flight in day.to_pylist()), encoding="utf-8")
+    return path
+
+
+def _without_missing(record: dict[str, object]) -> dict[str, object]:
+    return {
+        name: _without_missing(value) if isinstance(value, dict) else value
+        for name, value in record.items()
+        if value is not None
+    }
+
+
+def _write_subscriptions(flights: pa.Table, count: int, path: Path, bar: Bar) -> list[Wish]:
+    made: list[Wish] = []
+    target = Target(path)
+    try:
+        for wish in wishes(flights, count):
+            record = {"id": wish.id, "subscriber": wish.subscriber, "when": wish.when}
+            target.stream.write(orjson.dumps(record) + b"\n")
+            made.append(wish)
+            if len(made) % _STRIDE == 0:
+                bar.show(len(made) / count, len(made))
+    except BaseException:
+        target.abandon()
+        raise
+    target.finish()
+    return made
+
+
+def _commands(folder: Path, sample: Path, findings: Findings) -> Sequence[str]:
+    """What to try next."""
+    subscriptions = folder / "subscriptions.jsonl"
+    commands = [
+        f"vedette match {subscriptions} {sample} -o -",
+        f"vedette check {subscriptions}",
+    ]
+    if findings.miss is not None:
+        which = f"--event {findings.miss.flight['id']} --subscription {findings.miss.wish.id}"
+        commands.append(f"vedette explain {subscriptions} {folder / 'flights.parquet'} {which}")
+    return commands

@@ -1,0 +1,23 @@
+"""An explanation as lines for a terminal: what held in green, what did not in red."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from vedette.matching.explain import Explanation
+
+_STYLES = {"✓": "bold green", "✗": "bold red", "?": "bold yellow"}
+_MARK = re.compile(r"(?:(?<=─ )|^)[✓✗?](?= )")
+
+
+def styled(explanation: Explanation) -> Iterator[Text]:
+    """The lines of `str(explanation)`; without colours they are just these."""
+    for line in str(explanation).splitlines():
+        text = Text(line)
+        mark = _MARK.search(line)
+        if mark is not None:
+            text.stylize(_STYLES[mark.group()], *mark.span())
+        yield text
