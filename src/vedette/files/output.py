@@ -85,17 +85,20 @@ class _Writer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is not None:
-            self._target.abandon()
+            self._abandon()
             return
         try:
             self._flush()
             self._target.finish()
         except BaseException:
-            self._target.abandon()
+            self._abandon()
             raise
 
     def _flush(self) -> None:
         """Write what is still held back."""
+
+    def _abandon(self) -> None:
+        self._target.abandon()
 
 
 class MatchWriter(_Writer, ABC):
@@ -188,6 +191,10 @@ class _ParquetMatches(MatchWriter):
     def _flush(self) -> None:
         self._write_group()
         self._writer.close()
+
+    def _abandon(self) -> None:
+        self._writer.is_open = False  # else it would complain, when it is forgotten, that its stream is closed
+        super()._abandon()
 
 
 def _dictionary(ids: Any) -> Any:
