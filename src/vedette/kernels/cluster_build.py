@@ -353,7 +353,7 @@ def build(
     layout = Layout(
         np.empty((64, 4), np.int32), np.empty((64, 6), np.int32), np.empty(1024, np.int32), np.zeros(3, np.int64)
     )
-    pages = no_pages()
+    pages = no_pages(ranks)
     path = Path(
         np.full(ranks, -1, np.int64),
         frequencies.largest.copy(),

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from vedette.kernels.addresses import array_at
 from vedette.kernels.bundles import CodedBatch
-from vedette.kernels.clusters import GRID, NO_CHILD, TOKEN, grown, hash_place
+from vedette.kernels.clusters import GRID, NO_CHILD, TOKEN, TOKEN_COLUMN, grown, hash_place
 from vedette.kernels.compile import kernel
 from vedette.kernels.lanes import passes
 from vedette.kernels.tokens import contains_token
@@ -72,7 +72,8 @@ def route_one(
                         depth += 1
         for number in range(first_page, last_page):
             page = pages[number]
-            shared = page + 2
+            columns = page + 3
+            shared = columns + np.int64(body[page + 2])
             entry = shared + 3 * np.int64(body[page + 1])
             for _ in range(body[page]):
                 conjunction = body[entry]
@@ -86,17 +87,17 @@ def route_one(
                 k = 0
                 while holds and k < references:
                     s = shared + 3 * np.int64((body[reference + (k >> 1)] >> ((k & 1) << 4)) & 0xFFFF)
-                    holds = passes(event[body[s], 0], body[s + 1], body[s + 2])
+                    holds = passes(event[body[columns + body[s]], 0], body[s + 1], body[s + 2])
                     k += 1
                 k = 0
                 while holds and k < owned:
                     column = np.int64((body[own_column + (k >> 1)] >> ((k & 1) << 4)) & 0xFFFF)
                     low = body[own + 2 * k]
                     width = body[own + 2 * k + 1]
-                    if column < ranks:
-                        holds = passes(event[column, 0], low, width)
+                    if column < TOKEN_COLUMN:
+                        holds = passes(event[body[columns + column], 0], low, width)
                     else:
-                        found = contains_token(set_start, set_tokens, sets[column - ranks, 0], low)
+                        found = contains_token(set_start, set_tokens, sets[column - TOKEN_COLUMN, 0], low)
                         holds = found == (width == 0)
                     k += 1
                 if holds:

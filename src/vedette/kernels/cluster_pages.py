@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from vedette.kernels.bundles import PredicateTable
 from vedette.kernels.cluster_choice import IMPLIED, Frequencies, Path, first_predicates, weigh_all
+from vedette.kernels.clusters import TOKEN_COLUMN
 from vedette.kernels.compile import kernel
 
 SLOTS = 16384  # of the hash that finds equal predicates; a page has at most a quarter as many
@@ -26,12 +27,19 @@ class Pages(NamedTuple):
     body: NDArray[np.int32]
     used: NDArray[np.int64]
     slots: NDArray[np.int32]  # hash of the open page's distinct predicates, -1 between uses
+    place: NDArray[np.int32]  # per rank column: its number in the open page, -1 between uses
 
 
 @kernel
-def no_pages() -> Pages:
+def no_pages(ranks: int) -> Pages:
     """Nothing written yet."""
-    return Pages(np.zeros(64, np.int64), np.empty(1024, np.int32), np.zeros(3, np.int64), np.full(SLOTS, -1, np.int32))
+    return Pages(
+        np.zeros(64, np.int64),
+        np.empty(1024, np.int32),
+        np.zeros(3, np.int64),
+        np.full(SLOTS, -1, np.int32),
+        np.full(ranks, -1, np.int32),
+    )
 
 
 @kernel
@@ -49,8 +57,10 @@ def longer(array: NDArray, used: int, more: int) -> NDArray:
 def with_room(pages: Pages, entries: int, predicates: int) -> Pages:
     """The same pages, with room for one more of that size."""
     used = pages.used
-    most = 2 + 4 * entries + 4 * predicates
-    return Pages(longer(pages.pages, used[PAGES] + 1, 1), longer(pages.body, used[WORDS], most), used, pages.slots)
+    most = 3 + 4 * entries + 5 * predicates
+    return Pages(
+        longer(pages.pages, used[PAGES] + 1, 1), longer(pages.body, used[WORDS], most), used, pages.slots, pages.place
+    )
 
 
 @kernel
@@ -115,30 +125,39 @@ def write_page(
             number[place] = known
             k += 1
         ends[i] = k
-    body = pages.body
-    at = used[WORDS]
-    body[at] = n
+    body, place_of = pages.body, pages.place
+    page = used[WORDS]
+    columns = 0
     shared = 0
     local = np.full(distinct, -1, np.int32)
     for d in range(distinct):
         slots[slot_of[d]] = -1
-        p = first_use[d]
-        if uses[d] > 1 and column_of[p] < ranks:
-            local[d] = shared
-            body[at + 2 + 3 * shared] = column_of[p]
-            body[at + 3 + 3 * shared] = low_of[p]
-            body[at + 4 + 3 * shared] = as_word(width_of[p])
-            shared += 1
-    body[at + 1] = shared
-    at += 2 + 3 * shared
-    k = 0
-    for i in range(n):
-        first = k
+        column = column_of[first_use[d]]
+        if column < ranks:
+            if place_of[column] < 0:
+                place_of[column] = columns
+                body[page + 3 + columns] = column
+                columns += 1
+            if uses[d] > 1:
+                local[d] = shared
+                shared += 1
+    body[page] = n
+    body[page + 1] = shared
+    body[page + 2] = columns
+    at = page + 3 + columns
+    for d in range(distinct):
+        if local[d] >= 0:
+            p = first_use[d]
+            body[at] = place_of[column_of[p]]
+            body[at + 1] = low_of[p]
+            body[at + 2] = as_word(width_of[p])
+            at += 3
+    for i in by_shape(ends, number, local):
+        first = ends[i - 1] if i > 0 else 0
         references = 0
-        while k < ends[i]:
+        for k in range(first, ends[i]):
             references += np.int64(local[number[k]] >= 0)
-            k += 1
-        owned = k - first - references
+        owned = ends[i] - first - references
         body[at] = conjunctions[i]
         body[at + 1] = references + 65536 * owned
         reference = at + 2
@@ -147,20 +166,46 @@ def write_page(
         at = own + 2 * owned
         references = 0
         owned = 0
-        for j in range(first, k):
-            if local[number[j]] >= 0:
-                put_half(body, reference, references, local[number[j]])
+        for k in range(first, ends[i]):
+            if local[number[k]] >= 0:
+                put_half(body, reference, references, local[number[k]])
                 references += 1
             else:
-                p = kept[j]
-                put_half(body, own_column, owned, column_of[p])
+                p = kept[k]
+                column = column_of[p]
+                put_half(body, own_column, owned, place_of[column] if column < ranks else TOKEN_COLUMN + column - ranks)
                 body[own + 2 * owned] = low_of[p]
                 body[own + 2 * owned + 1] = as_word(width_of[p])
                 owned += 1
+    for k in range(columns):
+        place_of[body[page + 3 + k]] = -1
     used[WORDS] = at
     used[ENTRIES] += n
     used[PAGES] += 1
     pages.pages[used[PAGES]] = at
+
+
+@kernel
+def by_shape(ends: NDArray[np.int64], number: NDArray[np.int32], local: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The entries, those with as many shared and own predicates one after the other."""
+    n = ends.shape[0]
+    shape = np.empty(n, np.int64)
+    starts = np.zeros(257, np.int64)
+    first = 0
+    for i in range(n):
+        references = 0
+        for k in range(first, ends[i]):
+            references += np.int64(local[number[k]] >= 0)
+        shape[i] = min(references, 15) * 16 + min(ends[i] - first - references, 15)
+        starts[shape[i] + 1] += 1
+        first = ends[i]
+    for s in range(256):
+        starts[s + 1] += starts[s]
+    order = np.empty(n, np.int64)
+    for i in range(n):
+        order[starts[shape[i]]] = i
+        starts[shape[i]] += 1
+    return order
 
 
 @kernel
@@ -172,10 +217,10 @@ def as_word(width: int) -> int:
 
 @kernel
 def put_half(body: NDArray[np.int32], at: int, number: int, value: int) -> None:
-    """Write half word `number` (0 .. 32767) of those that begin at a word."""
+    """Write half word `number` (0 .. 65535) of those that begin at a word."""
     word = at + (number >> 1)
     if number & 1:
-        body[word] |= value << 16
+        body[word] |= as_word(np.int64(value) << 16)
     else:
         body[word] = value
 

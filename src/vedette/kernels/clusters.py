@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from vedette.kernels.bundles import CodedBatch
 from vedette.kernels.compile import kernel
-from vedette.kernels.lanes import FEW_LANES, LANES, lowest_bit, within16, within64
+from vedette.kernels.lanes import FEW_LANES, LANES, bits_set, compress16, fill16, lowest_bit, within16, within64
 from vedette.kernels.tokens import contains_token
 
 # Kinds of branches.
@@ -22,6 +22,7 @@ GRID = 0  # child = table[(rank - base) >> shift]; equality is the grid of cells
 HASH = 1  # child by hashing the rank
 TOKEN = 2  # children by hashing every token of the event's set
 
+TOKEN_COLUMN = 32768  # in a page, a token column t is number TOKEN_COLUMN + t
 NO_CHILD = -1  # a child is a node (>= 0), or a page p as -2 - p
 
 
@@ -34,21 +35,21 @@ class ClusterArrays(NamedTuple):
     pages: NDArray[np.int64]  # [p + 1]: where each page begins in `body`
     body: NDArray[np.int32]
     # A page lies in one piece, so that reading it is one stream. Its words are
-    #   entries, shared predicates,
-    #   per shared predicate: column, low, width;
+    #   entries, shared predicates, columns;
+    #   the columns that its predicates are on;
+    #   per shared predicate: number of its column in the page, low, width;
     #   per entry: conjunction, references + 65536 * own predicates,
     #              references to shared predicates (two a word), columns of own ones (two a word),
     #              per own predicate: low, width.
+    # Entries of the same shape stand together: the loops over them are then predicted well.
 
 
 class Scratch(NamedTuple):
     """Working memory of one call of `route`."""
 
     slot_count: NDArray[np.int32]  # per slot of `children`, zero between uses
-    lanes: NDArray[np.int32]  # 64 ranks per column
-    lanes_of: NDArray[np.int64]  # per column: the block that `lanes` holds
+    lanes: NDArray[np.int32]  # 64 ranks per column of a page
     mask: NDArray[np.uint64]  # per shared predicate of a page
-    mask_of: NDArray[np.int64]  # per shared predicate: the block that `mask` holds
 
 
 @kernel
@@ -106,19 +107,18 @@ def route(
 ) -> int:
     """Write the pairs that fit into the output, return how many there are.
 
-    One function and all arrays in local names on purpose: a call that takes arrays costs as much as verifying a page.
+    The last 64 places of the output are not counted as room: whole vectors are written. One function and all arrays
+    in local names on purpose: a call that takes arrays costs as much as verifying a page.
     """
     nodes, branches, children, pages, body = index.nodes, index.branches, index.children, index.pages, index.body
     values, sets, set_start, set_tokens = batch.ranks, batch.sets, batch.set_start, batch.set_tokens
-    lanes, lanes_of, masks, mask_of = scratch.lanes, scratch.lanes_of, scratch.mask, scratch.mask_of
-    slot_count = scratch.slot_count
+    slot_count, lanes, masks = scratch.slot_count, scratch.lanes, scratch.mask
     ranks = values.shape[0]
     events = values.shape[1]
-    room = out_event.shape[0]
+    room = out_event.shape[0] - LANES
     count = 0
-    block = 0
     # Lists of events lie one after the other; a list is given up when all that came after it is done.
-    lists = np.empty(max(4 * events, 64), np.int32)
+    lists = np.empty(4 * events + LANES, np.int32)
     for i in range(events):
         lists[i] = i
     stack = np.empty((64, 4), np.int64)  # node, next branch, first and last of its list
@@ -209,7 +209,7 @@ def route(
                     touched[touching] = slot
                     touching += 1
                 slot_count[slot] += 1
-            lists = grown(lists, last + moved)
+            lists = grown(lists, last + moved + LANES)
             begin = last
             for i in range(touching):
                 slot = touched[i]
@@ -245,13 +245,27 @@ def route(
         for v in range(visiting):
             page = pages[visits[v, 0]]
             entries = body[page]
-            shared = page + 2
+            columns = page + 3
+            shared = columns + np.int64(body[page + 2])
             first_entry = shared + 3 * np.int64(body[page + 1])
             for base in range(visits[v, 1], visits[v, 2], LANES):
                 alive = min(visits[v, 2] - base, LANES)
                 few = alive <= FEW_LANES
-                block += 1
                 everyone = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(LANES - alive)
+                at = 0
+                for k in range(columns, shared):
+                    column = body[k]
+                    for i in range(alive):
+                        lanes[at + i] = values[column, lists[base + i]]
+                    at += LANES
+                for k in range(body[page + 1]):
+                    at = np.int64(body[shared + 3 * k]) * LANES
+                    low = body[shared + 3 * k + 1]
+                    width = body[shared + 3 * k + 2]
+                    if few:
+                        masks[k] = within16(lanes, at, low, width)
+                    else:
+                        masks[k] = within64(lanes, at, low, width)
                 entry = first_entry
                 for _ in range(entries):
                     mask = everyone
@@ -262,50 +276,35 @@ def route(
                     own_column = reference + ((references + 1) >> 1)
                     own = own_column + ((owned + 1) >> 1)
                     entry = own + 2 * owned
-                    k = 0
-                    while k < references and mask != np.uint64(0):
-                        local = np.int64((body[reference + (k >> 1)] >> ((k & 1) << 4)) & 0xFFFF)
-                        if mask_of[local] != block:
-                            mask_of[local] = block
-                            column = np.int64(body[shared + 3 * local])
-                            at = column * LANES
-                            if lanes_of[column] != block:
-                                lanes_of[column] = block
-                                for i in range(alive):
-                                    lanes[at + i] = values[column, lists[base + i]]
-                            if few:
-                                masks[local] = within16(
-                                    lanes, at, body[shared + 3 * local + 1], body[shared + 3 * local + 2]
-                                )
-                            else:
-                                masks[local] = within64(
-                                    lanes, at, body[shared + 3 * local + 1], body[shared + 3 * local + 2]
-                                )
-                        mask &= masks[local]
-                        k += 1
-                    k = 0
-                    while k < owned and mask != np.uint64(0):
+                    for k in range(references):
+                        mask &= masks[np.int64((body[reference + (k >> 1)] >> ((k & 1) << 4)) & 0xFFFF)]
+                    for k in range(owned):
+                        # Early enough to save work, late enough to be foreseen by the processor.
+                        if k & 1 == 0 and mask == np.uint64(0):
+                            break
                         column = np.int64((body[own_column + (k >> 1)] >> ((k & 1) << 4)) & 0xFFFF)
                         low = body[own + 2 * k]
                         width = body[own + 2 * k + 1]
-                        if column < ranks:
-                            at = column * LANES
-                            if lanes_of[column] != block:
-                                lanes_of[column] = block
-                                for i in range(alive):
-                                    lanes[at + i] = values[column, lists[base + i]]
-                            if few:
-                                mask &= within16(lanes, at, low, width)
-                            else:
-                                mask &= within64(lanes, at, low, width)
-                        else:
+                        if column >= TOKEN_COLUMN:
                             # Tokens cost more than a comparison: only the lanes still alive are asked.
-                            mask = with_token(batch, lists[base : base + alive], mask, column - ranks, low, width == 0)
-                        k += 1
-                    while mask != np.uint64(0):
-                        if count < room:
-                            out_event[count] = lists[base + lowest_bit(mask)]
-                            out_conjunction[count] = conjunction
-                        mask &= mask - np.uint64(1)
-                        count += 1
+                            tokens = column - TOKEN_COLUMN
+                            mask = with_token(batch, lists[base : base + alive], mask, tokens, low, width == 0)
+                        elif few:
+                            mask &= within16(lanes, column * LANES, low, width)
+                        else:
+                            mask &= within64(lanes, column * LANES, low, width)
+                    if mask == np.uint64(0):
+                        continue
+                    if count > room:
+                        count += bits_set(mask)
+                    elif few:
+                        compress16(lists, base, mask, out_event, count)
+                        fill16(conjunction, out_conjunction, count)
+                        count += bits_set(mask)
+                    else:
+                        for part in range(0, LANES, FEW_LANES):
+                            chosen = (mask >> np.uint64(part)) & np.uint64(0xFFFF)
+                            compress16(lists, base + part, chosen, out_event, count)
+                            fill16(conjunction, out_conjunction, count)
+                            count += bits_set(chosen)
     return count

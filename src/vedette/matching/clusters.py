@@ -37,7 +37,7 @@ class Clusters:
         self._index = arrays
         self._ranks = ranks
         self._addresses = addresses_of(arrays)
-        self._largest_page = int(arrays.body[arrays.pages[:-1] + 1].max(initial=1))
+        self._most_shared = int(arrays.body[arrays.pages[:-1] + 1].max(initial=1))
         self._local = threading.local()
         self._buffer = PairBuffer()
 
@@ -58,12 +58,9 @@ class Clusters:
             return Pairs(np.empty(0, np.int32), np.empty(0, np.int32))
         scratch = self._scratch()
 
-        def fill(event: NDArray[np.int32], conjunction: NDArray[np.int32]) -> int:
-            scratch.lanes_of.fill(-1)
-            scratch.mask_of.fill(-1)
-            return route(self._index, batch, scratch, event, conjunction)
-
-        return self._buffer.collect(fill, 4 * events)
+        return self._buffer.collect(
+            lambda event, conjunction: route(self._index, batch, scratch, event, conjunction), 4 * events
+        )
 
     def match_one(self, batch: CodedBatch) -> NDArray[np.int32]:
         """The conjunctions that hold for the only event."""
@@ -89,9 +86,7 @@ class Clusters:
             self._local.scratch = Scratch(
                 slot_count=np.zeros(len(self._index.children), np.int32),
                 lanes=np.full(max(self._ranks, 1) * LANES, -1, np.int32),
-                lanes_of=np.empty(max(self._ranks, 1), np.int64),
-                mask=np.empty(self._largest_page, np.uint64),
-                mask_of=np.empty(self._largest_page, np.int64),
+                mask=np.empty(self._most_shared, np.uint64),
             )
         scratch: Scratch = self._local.scratch
         return scratch

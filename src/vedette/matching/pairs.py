@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.kernels.bundles import Pairs
+from vedette.kernels.lanes import LANES
 
 # Larger buffers are given back at once: 256 MiB a thread is enough to keep.
 MOST_KEPT = 1 << 25
@@ -27,13 +28,16 @@ class PairBuffer(threading.local):
         self._conjunction = np.empty(0, np.int32)
 
     def collect(self, fill: Callable[[NDArray[np.int32], NDArray[np.int32]], int], expected: int) -> Pairs:
-        """Run a kernel that counts its pairs and writes those that fit; once more, with room, if they did not."""
+        """Run a kernel that counts its pairs and writes those that fit; once more, with room, if they did not.
+
+        A kernel may write whole vectors: the last places of the buffers are not counted as room.
+        """
         event, conjunction = self._event, self._conjunction
-        if len(event) < expected:
-            event, conjunction = np.empty(expected, np.int32), np.empty(expected, np.int32)
+        if len(event) < expected + LANES:
+            event, conjunction = np.empty(expected + LANES, np.int32), np.empty(expected + LANES, np.int32)
         count = fill(event, conjunction)
-        if count > len(event):
-            room = count + count // 4
+        if count > len(event) - LANES:
+            room = count + count // 4 + LANES
             event, conjunction = np.empty(room, np.int32), np.empty(room, np.int32)
             fill(event, conjunction)
         if len(event) <= MOST_KEPT:
