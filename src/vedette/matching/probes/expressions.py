@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vedette.errors import FilterError
-from vedette.kernels.tokensets import by_value
 from vedette.matching.once import once
 from vedette.matching.probes.cache import ValueCache
-from vedette.matching.probes.holds import Holds, no_holds
+from vedette.matching.probes.holds import Holds, joined
 
 # Expressions in one RE2 set: more of them make its automaton grow faster than the work they share.
 BUNDLE = 64
@@ -21,24 +22,23 @@ FEW = 2
 # All automata of a table together; RE2 divides what it is given between a program and its states.
 MEMORY = 512 << 20
 SET_MEMORY = (4 << 20, 32 << 20)
-SINGLE_MEMORY = (1 << 20, 8 << 20)
+SINGLE_MEMORY = (256 << 10, 8 << 20)
 
 
 class Expressions:
-    """Expressions in the order of `guided`: those that have to be asked for every value come last."""
+    """Numbered expressions: first `guided` ones, asked only for candidates, then those asked for every value."""
 
     def __init__(self, patterns: Sequence[bytes], guided: int) -> None:
         self._patterns = patterns
         self._guided = guided
-        self._cache: ValueCache[list[int]] = ValueCache()
+        self._cache: ValueCache[list[int]] = ValueCache()  # of those that are asked for every value
 
     @once
     def _bundles(self) -> list[_Bundle]:
         count = len(self._patterns)
         firsts = [*range(0, self._guided, BUNDLE), *range(self._guided, count, BUNDLE)]
-        ends = [*firsts[1:], count]
         memory = MEMORY // max(1, count)
-        return [_Bundle(self._patterns, range(*span), memory) for span in zip(firsts, ends, strict=True)]
+        return [_Bundle(self._patterns, range(*span), memory) for span in itertools.pairwise([*firsts, count])]
 
     @once
     def _asked_always(self) -> list[_Bundle]:
@@ -46,39 +46,57 @@ class Expressions:
 
     def holds(self, values: Sequence[bytes], candidates: Holds) -> Holds:
         """The expressions found in each value; of guided ones only the candidates can be."""
-        if not self._patterns:
-            return no_holds()
-        grouped = by_value(candidates.value, candidates.test, len(values))
-        asked = range(len(values)) if self._asked_always else np.unique(candidates.value).tolist()
-        value_of: list[int] = []
-        found: list[int] = []
-        bounds, guided = grouped.start.tolist(), grouped.tests.tolist()
-        for number in asked:
-            matches = self.hold_for(values[number], guided[bounds[number] : bounds[number + 1]])
-            value_of += [number] * len(matches)
-            found += matches
-        return Holds(np.array(value_of, np.int32), np.array(found, np.int32))
+        parts = []
+        if len(candidates.value):
+            # Where a value has several candidates in a bundle, its set finds them all at once.
+            places = candidates.value.astype(np.int64) * len(self._bundles) + candidates.test // BUNDLE
+            together, number, count = np.unique(places, return_inverse=True, return_counts=True)
+            few = count[number] <= FEW
+            parts.append(self._one_by_one(values, Holds(candidates.value[few], candidates.test[few])))
+            parts.append(self._in_bundles(values, together[count > FEW]))
+        if self._asked_always:
+            found = [(value, test) for value, text in enumerate(values) for test in self._found_always(text)]
+            parts.append(_holds(found))
+        return joined(parts)
 
     def hold_for(self, value: bytes, candidates: list[int]) -> list[int]:
         """The expressions found in one value."""
-        if not candidates and not self._asked_always:
-            return []
+        if len(candidates) > FEW:
+            asked = Holds(np.zeros(len(candidates), np.int32), np.array(candidates, np.int32))
+            several: list[int] = self.holds([value], asked).test.tolist()
+            return several
+        found = [number for number in candidates if self._bundles[number // BUNDLE].has(value, number)]
+        return found + self._found_always(value) if self._asked_always else found
+
+    def _one_by_one(self, values: Sequence[bytes], candidates: Holds) -> Holds:
+        order = np.argsort(candidates.test, kind="stable")
+        found: list[tuple[int, int]] = []
+        number, search = -1, None
+        for value, test in zip(candidates.value[order].tolist(), candidates.test[order].tolist(), strict=True):
+            if test != number or search is None:
+                number, search = test, self._bundles[test // BUNDLE].search_of(test)
+            if search(values[value]) is not None:
+                found.append((value, test))
+        return _holds(found)
+
+    def _in_bundles(self, values: Sequence[bytes], places: NDArray[np.int64]) -> Holds:
+        found: list[tuple[int, int]] = []
+        for place in places.tolist():
+            value, bundle = divmod(place, len(self._bundles))
+            found += [(value, test) for test in self._bundles[bundle].find(values[value])]
+        return _holds(found)
+
+    def _found_always(self, value: bytes) -> list[int]:
         matches = self._cache.get(value)
         if matches is None:
-            matches = self._find(value, candidates)
+            matches = [number for bundle in self._asked_always for number in bundle.find(value)]
             self._cache.put(value, matches, 8 * len(matches))
         return matches
 
-    def _find(self, value: bytes, candidates: list[int]) -> list[int]:
-        found: list[int] = []
-        by_bundle: dict[int, list[int]] = {}
-        for number in candidates:
-            by_bundle.setdefault(number // BUNDLE, []).append(number)
-        for bundle, numbers in by_bundle.items():
-            found += self._bundles[bundle].find_some(value, numbers)
-        for always in self._asked_always:
-            found += always.find(value)
-        return found
+
+def _holds(found: list[tuple[int, int]]) -> Holds:
+    pairs = np.array(found, np.int32).reshape(-1, 2)
+    return Holds(pairs[:, 0].copy(), pairs[:, 1].copy())
 
 
 class _Bundle:
@@ -88,28 +106,25 @@ class _Bundle:
         self._patterns = patterns
         self._numbers = numbers
         self._memory = memory
-        self._single: dict[int, Any] = {}
+        self._searches: dict[int, Callable[[bytes], Any]] = {}
 
     def find(self, value: bytes) -> list[int]:
         """The numbers of those that the value has a match of."""
         found: list[int] = []
         for compiled, numbers in self._sets:
             found += [numbers[place] for place in compiled.Match(value) or ()]
-        for number in self._alone:
-            found += self._find_one(value, number)
-        return found
+        return found + [number for number in self._alone if self.has(value, number)]
 
-    def find_some(self, value: bytes, numbers: list[int]) -> list[int]:
-        """As `find`, where only these can be found."""
-        if len(numbers) > FEW:
-            return self.find(value)
-        return [found for number in numbers for found in self._find_one(value, number)]
+    def has(self, value: bytes, number: int) -> bool:
+        """Whether the value has a match of one of them."""
+        return self.search_of(number)(value) is not None
 
-    def _find_one(self, value: bytes, number: int) -> list[int]:
-        compiled = self._single.get(number)
-        if compiled is None:
-            compiled = self._single.setdefault(number, _compiled(self._patterns[number], self._memory))
-        return [] if compiled.search(value) is None else [number]
+    def search_of(self, number: int) -> Callable[[bytes], Any]:
+        """What searches for one of them alone."""
+        search = self._searches.get(number)
+        if search is None:
+            search = self._searches.setdefault(number, _compiled(self._patterns[number], self._memory).search)
+        return search
 
     @once
     def _compiled_sets(self) -> tuple[list[tuple[Any, range]], list[int]]:
@@ -152,9 +167,9 @@ def _compiled(pattern: bytes, memory: int) -> Any:
     """One expression; with too little memory for its automaton RE2 simulates it instead."""
     import re2
 
-    for most in (memory, SINGLE_MEMORY[1], MEMORY):
+    for most in (memory, SINGLE_MEMORY[1]):
         try:
-            return re2.compile(pattern, _options(most, (SINGLE_MEMORY[0], MEMORY)))
+            return re2.compile(pattern, _options(most, SINGLE_MEMORY))
         except re2.error as error:
             reason = error
     shown = pattern.decode("utf-8", "replace")
