@@ -81,7 +81,7 @@ def _run_console(page: str, block: Block) -> None:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             encoding="utf-8",
-            timeout=60,
+            timeout=300,  # the first command may have to compile kernels
             check=False,
         )
         place = f"{page}:{command.line}"
