@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -21,7 +22,7 @@ from vedette.files.subscriptions import SubscriptionFile, SubscriptionRecord, re
 from vedette.language.ast import Composite
 from vedette.language.check import check as check_types
 from vedette.language.checked import Checked, Residual, leaves
-from vedette.language.lint import lint
+from vedette.language.lint import Lint, lint
 from vedette.language.normalise import normalise
 from vedette.language.parser import parse
 from vedette.schema.schema import Schema
@@ -85,9 +86,20 @@ def _check_one(record: SubscriptionRecord, schema: Schema | None, findings: Find
                 raise NotSupported("`predict` asks for forecasts, which need a pattern\nHint: leave `predict` out")
             if not _asks_operators(checked):
                 normalise(checked)  # refuses what would become too large
-        findings.problems += [Problem.of_lint(record, each) for each in lint(checked)]
+        findings.problems += [Problem.of_lint(record, each) for each in _merged(lint(checked))]
     except (FilterError, NotSupported) as error:
         findings.problems.append(Problem.of_error(record, error, code))
+
+
+def _merged(lints: Iterable[Lint]) -> Iterable[Lint]:
+    """Of two findings about the same part the second says why: they become one."""
+    found: dict[tuple[str, int, int], Lint] = {}
+    for each in lints:
+        before = found.get((each.code, each.start, each.end))
+        if before is not None:
+            each = replace(before, message=f"{before.message}: {each.message}", hint=before.hint or each.hint)
+        found[each.code, each.start, each.end] = each
+    return found.values()
 
 
 def _asks_operators(checked: Checked) -> bool:

@@ -14,9 +14,9 @@ from vedette.cli.explanations import styled
 from vedette.cli.lookup import find_event, find_subscription, python_events
 from vedette.cli.places import refuse_clashes
 from vedette.cli.problems import BadSubscriptions, Problem, refusal
+from vedette.cli.streams import EventStream, paths_of
 from vedette.cli.terminal import Terminal, output_console
 from vedette.errors import FilterError, NotSupported, SchemaError
-from vedette.files.events import Events, read_events
 from vedette.files.schemas import read_schema
 from vedette.files.subscriptions import SubscriptionRecord
 from vedette.language.check import check
@@ -52,13 +52,16 @@ def explain(options: ExplainOptions) -> None:
     record = find_subscription(options.subscriptions, options.subscriptions_format, options.subscription)
     if record.expires is not None and record.expires <= dt.datetime.now(dt.UTC):
         terminal.note(f"The subscription expired on {record.expires:%Y-%m-%d %H:%M} UTC: `match` leaves it out")
-    events = read_events(options.events, format=options.events_format, schema=given)
+    events = EventStream(options.events, options.events_format, given)
     with terminal.working("inferring the schema"):
         schema = events.schema
-    checked = _checked(record, schema, options.subscriptions)
-    if events.source.format == "parquet" and events.read_twice:
-        paths = {path for column in checked.columns() for path in (column.path, column.other) if path is not None}
-        events = read_events(options.events, format=options.events_format, schema=given, paths=paths)
+    try:
+        checked = _checked(record, schema, options.subscriptions)
+    except BadSubscriptions:
+        if not events.settle([record]):
+            raise
+        checked = _checked(record, events.schema, options.subscriptions)
+    events.only(paths_of(checked.columns()))
     if options.event is None:
         _explain_all(record, checked, events, terminal)
     else:
@@ -75,7 +78,9 @@ def _checked(record: SubscriptionRecord, schema: Schema, source: str) -> Checked
         raise BadSubscriptions(source, [Problem.of_error(record, error)], "there is nothing to explain") from None
 
 
-def _explain_one(record: SubscriptionRecord, checked: Checked, events: Events, id_: str, terminal: Terminal) -> None:
+def _explain_one(
+    record: SubscriptionRecord, checked: Checked, events: EventStream, id_: str, terminal: Terminal
+) -> None:
     with terminal.working(f"looking for event {id_}", "events"):
         event = find_event(events, id_)
     try:
@@ -88,7 +93,7 @@ def _explain_one(record: SubscriptionRecord, checked: Checked, events: Events, i
         console.print(line)
 
 
-def _explain_all(record: SubscriptionRecord, checked: Checked, events: Events, terminal: Terminal) -> None:
+def _explain_all(record: SubscriptionRecord, checked: Checked, events: EventStream, terminal: Terminal) -> None:
     if checked.root is None:
         raise NotSupported("a pattern speaks of several events; ask for one of its steps as a filter")
     alone = Subscriptions(events.schema)
@@ -102,7 +107,7 @@ def _explain_all(record: SubscriptionRecord, checked: Checked, events: Events, t
             rows = matcher.match_rows(chunk.events, rejects=refused)
             misses = np.diff(rows.start) == 0
             misses[[one.row for one in refused]] = False
-            total += len(chunk)
+            total += len(chunk) - len(refused)
             matched += len(rows.subscription)
             rejected += len(refused) + len(chunk.rejects)
             places = np.flatnonzero(misses)
@@ -112,9 +117,8 @@ def _explain_all(record: SubscriptionRecord, checked: Checked, events: Events, t
                 bar.show(events.progress, total)
     console = output_console()
     console.print(_heading(record, f"all {total:,} events"))
-    console.print(
-        f"{matched:,} match, {total - matched:,} do not." + (f" {rejected:,} were rejected." if rejected else "")
-    )
+    aside = f" {rejected:,} more cannot be read or break the schema." if rejected else ""
+    console.print(f"{matched:,} match, {total - matched:,} do not.{aside}")
     if counts:
         console.print("What kept them from matching, most often first:")
     in_order = sorted((leaf for leaf in leaves(checked.root) if id(leaf) in counts), key=lambda leaf: -counts[id(leaf)])

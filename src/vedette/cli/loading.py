@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from vedette.cli.problems import FILTERS_ONLY, BadSubscriptions, Problem, refusal
 from vedette.cli.terminal import Terminal
 from vedette.errors import FilterError, NotSupported
-from vedette.files.subscriptions import SubscriptionFile
+from vedette.files.subscriptions import SubscriptionFile, SubscriptionRecord
 from vedette.matching.subscriptions import Subscriptions
 from vedette.schema.schema import Schema
 
 _STRIDE = 4096  # records between two looks at the progress
 
 
-def load_subscriptions(file: SubscriptionFile, schema: Schema, terminal: Terminal) -> Subscriptions:
-    """The set that a file describes; BadSubscriptions says what is wrong with every one that cannot be matched."""
+def load_subscriptions(
+    file: SubscriptionFile, schema: Schema, terminal: Terminal, records: Iterable[SubscriptionRecord] | None = None
+) -> Subscriptions:
+    """The set that a file describes; BadSubscriptions says what is wrong with every one that cannot be matched.
+
+    `records` are those of the file, where they have been read already.
+    """
     subscriptions = Subscriptions(schema)
     problems: list[Problem] = []
     with terminal.working("reading subscriptions", "subscriptions") as bar:
-        for number, record in enumerate(file, 1):
+        for number, record in enumerate(file if records is None else records, 1):
             if number % _STRIDE == 0:
                 bar.show(file.progress, number)
             error: FilterError | NotSupported | None = refusal(record)

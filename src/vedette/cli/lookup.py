@@ -12,9 +12,9 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from vedette.cli.streams import EventStream
 from vedette.errors import InputError, UnknownSubscription
 from vedette.files.chunks import EventChunk
-from vedette.files.events import Events
 from vedette.files.subscriptions import SubscriptionRecord, read_subscriptions
 from vedette.schema.arrays import plain
 from vedette.schema.tables import python_values
@@ -39,7 +39,7 @@ def find_subscription(source: str, format: str | None, id_: str) -> Subscription
     raise UnknownSubscription(f"{file.source.name} has no subscription {id_!r}{_suggestion(id_, seen)}")
 
 
-def find_event(events: Events, id_: str) -> dict[str, Any]:
+def find_event(events: EventStream, id_: str) -> dict[str, Any]:
     """The first event with this id (its row number where it has none)."""
     seen: list[str] = []
     rows = unreadable = 0
@@ -49,7 +49,7 @@ def find_event(events: Events, id_: str) -> dict[str, Any]:
             return python_events(chunk, [place])[0]
         for reject in chunk.rejects:
             if str(reject.row) == id_:
-                raise InputError(f"event {id_!r} cannot be read: {events.source.name}, {reject}")
+                raise InputError(f"event {id_!r} cannot be read: {events.name}, {reject}")
         rows += len(chunk) + len(chunk.rejects)
         unreadable += len(chunk.rejects)
         seen += islice(chunk.ids.to_pylist(), _CANDIDATES - len(seen))
@@ -58,7 +58,7 @@ def find_event(events: Events, id_: str) -> dict[str, Any]:
     else:
         hint = _suggestion(id_, seen)
     bad = f" ({unreadable:,} could not be read)" if unreadable else ""
-    raise InputError(f"{events.source.name} has no event {id_!r}{bad}{hint}")
+    raise InputError(f"{events.name} has no event {id_!r}{bad}{hint}")
 
 
 def python_events(chunk: EventChunk, places: Sequence[int] | Any) -> list[dict[str, Any]]:

@@ -23,7 +23,7 @@ app = typer.Typer(
 
 SubscriptionsPlace = Annotated[
     str,
-    typer.Argument(metavar="SUBSCRIPTIONS", help="JSONL, YAML or Parquet file of subscriptions; `-`: standard input."),
+    typer.Argument(help="JSONL, YAML or Parquet file of subscriptions; `-`: standard input."),
 ]
 EventsPlace = Annotated[
     str, typer.Argument(metavar="EVENTS", help="JSONL, CSV or Parquet file (or folder); `-`: standard input.")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -14,15 +13,16 @@ from vedette.cli.choices import Engine, Index
 from vedette.cli.job import Job, Tally
 from vedette.cli.loading import load_subscriptions
 from vedette.cli.places import STANDARD, refuse_clashes
+from vedette.cli.problems import BadSubscriptions
+from vedette.cli.streams import EventStream, paths_of
 from vedette.cli.terminal import Terminal
 from vedette.errors import NotSupported
-from vedette.files.chunks import EventChunk
-from vedette.files.events import Events, read_events
 from vedette.files.output import MatchWriter, RejectWriter, match_writer
 from vedette.files.schemas import read_schema
-from vedette.files.subscriptions import read_subscriptions
+from vedette.files.subscriptions import SubscriptionFile, read_subscriptions
 from vedette.language.families import similar
 from vedette.matching.matcher import Matcher
+from vedette.matching.subscriptions import Subscriptions
 from vedette.schema.columns import Column
 from vedette.schema.schema import Schema
 
@@ -74,7 +74,7 @@ def match(options: MatchOptions) -> Tally:
         out = out or stack.enter_context(_writer(options))
         bar = stack.enter_context(terminal.working("matching", "events"))
         begin = time.perf_counter()
-        for chunk in ready.chunks:
+        for chunk in ready.events:
             job.match(chunk, out, aside)
             bar.show(ready.events.progress, tally.events)
     tally.matched_s = time.perf_counter() - begin
@@ -92,30 +92,44 @@ class _Ready(NamedTuple):
 
     matcher: Matcher
     columns: tuple[Column, ...]  # what is read of every event
-    events: Events
-    chunks: Iterator[EventChunk]
+    events: EventStream
 
 
 def _prepare(options: MatchOptions, terminal: Terminal) -> _Ready:
     schema = None if options.schema is None else read_schema(options.schema)
-    records = read_subscriptions(options.subscriptions, format=options.subscriptions_format)
-    events = read_events(options.events, format=options.events_format, schema=schema)
-    known = _inferred(events, terminal, options.show_schema) if schema is None else schema
-    subscriptions = load_subscriptions(records, known, terminal)
+    file = read_subscriptions(options.subscriptions, format=options.subscriptions_format)
+    events = EventStream(options.events, options.events_format, schema)
+    if schema is None:
+        _infer(events, terminal, show=options.show_schema)
+    subscriptions = _load(file, events, terminal)
     if not len(subscriptions):
         terminal.note("There are no subscriptions, so nothing can match")
-    first = next(events, None)
+    first = events.peek()
     with terminal.working("building the index (the first time, its loops are compiled)"):
         matcher = subscriptions.compile(options.index.value, sample=None if first is None else first.events)
     columns = _columns(matcher, schema)
-    paths = {path for column in columns for path in (column.path, column.other) if path is not None}
     if schema is None:
-        _warn_of_unheard(paths, known, terminal)
-    if events.source.format == "parquet" and events.read_twice and options.rejects is None:
-        # Now that it is known which columns are asked for, the others need not be read.
-        events = read_events(options.events, format=options.events_format, schema=schema, paths=paths)
-        return _Ready(matcher, columns, events, events)
-    return _Ready(matcher, columns, events, events if first is None else itertools.chain([first], events))
+        _warn_of_unheard(paths_of(columns), events.schema, terminal)
+    if options.rejects is None:  # else whole rows are to be written aside
+        events.only(paths_of(columns))
+    return _Ready(matcher, columns, events)
+
+
+def _load(file: SubscriptionFile, events: EventStream, terminal: Terminal) -> Subscriptions:
+    """The subscriptions, by the schema of the events; where events disagree, it is fitted to what is asked for."""
+    if not events.can_settle:
+        return load_subscriptions(file, events.schema, terminal)
+    records = list(file)
+    try:
+        return load_subscriptions(file, events.schema, terminal, records)
+    except BadSubscriptions:
+        changed = events.settle(records)
+        if not changed:
+            raise
+    subscriptions = load_subscriptions(file, events.schema, terminal, records)
+    for path, type_ in changed.items():
+        terminal.warn(f"not every {path} is {type_}, which subscriptions expect: other values are rejected")
+    return subscriptions
 
 
 def usable_cores() -> int:
@@ -135,14 +149,12 @@ def _columns(matcher: Matcher, schema: Schema | None) -> tuple[Column, ...]:
     return tuple(dict.fromkeys((*asked, *promised)))
 
 
-def _inferred(events: Events, terminal: Terminal, show: bool) -> Schema:
+def _infer(events: EventStream, terminal: Terminal, *, show: bool) -> None:
     with terminal.working("inferring the schema"):
         schema = events.schema
-    if not show:
-        return schema
-    terminal.note(f"Schema, inferred from {events.source.name} (write it to a file and hand it in with --schema):")
-    terminal.note("\n".join(f"  {line}" for line in str(schema).splitlines()) or "  (no attributes)")
-    return schema
+    if show:
+        terminal.note(f"Schema, inferred from {events.name} (write it to a file and hand it in with --schema):")
+        terminal.note("\n".join(f"  {line}" for line in str(schema).splitlines()) or "  (no attributes)")
 
 
 def _warn_of_unheard(paths: Iterable[str], schema: Schema, terminal: Terminal) -> None:
@@ -163,7 +175,7 @@ def _report_rejects(tally: Tally, aside: str | None, terminal: Terminal) -> None
     if not tally.rejected:
         return
     where = "--rejects FILE writes them aside" if aside is None else f"they are in {aside}"
-    terminal.warn(f"{tally.rejected:,} of {tally.events:,} events were rejected ({where})")
+    terminal.warn(f"{tally.rejected:,} of {tally.events:,} events rejected ({where})")
     for reject in tally.first_rejects:
         terminal.console.print(f"  {reject}", markup=False)
     if tally.rejected > len(tally.first_rejects):

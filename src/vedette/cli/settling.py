@@ -1,0 +1,64 @@
+"""Attributes that events disagree about, where no schema was given.
+
+One bad value among many makes an attribute a mixture in JSON, and a text in CSV. If subscriptions compare it with
+numbers, say, and most events hold numbers there, it is a number, and the others are rejected with their reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from vedette.errors import FilterError
+from vedette.files.chunks import EventChunk
+from vedette.files.subscriptions import SubscriptionRecord
+from vedette.language.ast import Expression
+from vedette.language.check import check
+from vedette.language.checked import Checked
+from vedette.language.parser import parse
+from vedette.schema.columns import Column
+from vedette.schema.encode import encode
+from vedette.schema.schema import Schema
+from vedette.schema.types import STRING, Type
+
+_MOST = 0.5  # of the first events, at least, must hold what subscriptions expect
+
+
+def doubtful(schema: Schema, *, of_texts: bool) -> frozenset[str]:
+    """The attributes whose inferred type may be only what is left when values disagree."""
+    candidates = schema if of_texts else schema.mixed
+    return frozenset(path for path in candidates if schema[path] == STRING)
+
+
+def wanted_types(records: Iterable[SubscriptionRecord], schema: Schema, paths: frozenset[str]) -> dict[str, Type]:
+    """Attribute -> type, from subscriptions that make sense only so; nothing if they contradict each other."""
+    sure = {path: type_ for path, type_ in schema.items() if path not in paths}
+    loose = Schema(sure, closed=False, mixed=schema.mixed - paths)
+    wanted: dict[str, Type] = {}
+    for record in records:
+        try:
+            expression = parse(record.when)
+        except FilterError:
+            continue
+        if _checked(expression, schema, record.when) is not None:
+            continue
+        checked = _checked(expression, loose, record.when)
+        for column in () if checked is None else checked.columns():
+            if column.path not in paths or column.other is not None or column.type == STRING:
+                continue
+            if wanted.setdefault(column.path, column.type) != column.type:
+                return {}
+    return wanted
+
+
+def held_by(first: EventChunk, wanted: Mapping[str, Type], schema: Schema) -> bool:
+    """Most of these events hold what is expected."""
+    encoded = encode(first.events, [Column(path, type_) for path, type_ in wanted.items()], schema)
+    rejected = len(first.rejects) + len(encoded.rejects)
+    return rejected <= (1 - _MOST) * (len(first) + len(first.rejects))
+
+
+def _checked(expression: Expression, schema: Schema, text: str) -> Checked | None:
+    try:
+        return check(expression, schema, text)
+    except FilterError:
+        return None

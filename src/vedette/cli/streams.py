@@ -1,0 +1,87 @@
+"""The events of one place as commands need them: with a schema, a look at the first of them, and no column too many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from vedette.cli.settling import doubtful, held_by, wanted_types
+from vedette.files.chunks import EventChunk
+from vedette.files.events import read_events
+from vedette.files.subscriptions import SubscriptionRecord
+from vedette.schema.columns import Column
+from vedette.schema.schema import Schema
+from vedette.schema.types import Type
+
+
+def paths_of(columns: Iterable[Column]) -> set[str]:
+    """The attributes that columns are read from."""
+    return {path for column in columns for path in (column.path, column.other) if path is not None}
+
+
+class EventStream(Iterator[EventChunk]):
+    """Chunks of events from a file or standard input."""
+
+    def __init__(self, place: str, format: str | None, given: Schema | None) -> None:
+        self._place, self._format, self._given = place, format, given
+        self._events = read_events(place, format=format, schema=given)
+        self._settled: Schema | None = None
+        self._held: EventChunk | None = None
+
+    @property
+    def name(self) -> str:
+        """How messages call it."""
+        return self._events.source.name
+
+    @property
+    def schema(self) -> Schema:
+        """The given schema, or the inferred one; that may mean reading a file once."""
+        return self._events.schema if self._settled is None else self._settled
+
+    @property
+    def progress(self) -> float | None:
+        """How much has been read, from 0 to 1; None if that cannot be told."""
+        return self._events.progress
+
+    def __next__(self) -> EventChunk:
+        if self._held is None:
+            return next(self._events)
+        held, self._held = self._held, None
+        return held
+
+    def peek(self) -> EventChunk | None:
+        """The first chunk, which stays to be read; None if there are no events."""
+        if self._held is None:
+            self._held = next(self._events, None)
+        return self._held
+
+    @property
+    def can_settle(self) -> bool:
+        """Some attributes have a type only because their values disagree."""
+        return self._given is None and bool(self._doubtful())
+
+    def settle(self, records: Iterable[SubscriptionRecord]) -> dict[str, Type]:
+        """Give doubtful attributes the types that subscriptions expect, if most events agree; what has changed."""
+        wanted = wanted_types(records, self.schema, self._doubtful()) if self.can_settle else {}
+        if not wanted:
+            return {}
+        schema = self.schema
+        settled = Schema({**schema.attributes, **wanted}, closed=False, mixed=schema.mixed - wanted.keys())
+        events, first = self._events, self.peek()
+        if events.source.format == "csv":
+            events = read_events(self._place, format=self._format, schema=settled)
+            first = next(events, None)
+        if first is None or not held_by(first, wanted, settled):
+            return {}
+        self._events, self._held, self._settled = events, first, settled
+        return wanted
+
+    def only(self, paths: Iterable[str]) -> None:
+        """Read no more than these attributes from now on, where a file is made of columns; begins anew."""
+        if self._events.source.format == "parquet" and self._events.read_twice:
+            self._events = read_events(self._place, format=self._format, schema=self._given, paths=paths)
+            self._held = None
+
+    def _doubtful(self) -> frozenset[str]:
+        if self._events.source.format == "csv" and not self._events.read_twice:
+            return frozenset()
+        return doubtful(self.schema, of_texts=self._events.source.format == "csv")

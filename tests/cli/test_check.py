@@ -1,0 +1,134 @@
+"""`vedette check`: all problems at once, errors apart from warnings."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import yaml
+
+from tests.cli.session import SUBSCRIPTIONS, vedette, write_lines
+
+PROBLEMS = [
+    {"id": "syntax", "when": "price <"},
+    {"id": "unknown", "when": "prise > 3"},
+    {"id": "type", "when": "issue > 3"},
+    {"id": "never", "when": "price > 3 and price < 2"},
+    {"id": "always", "when": "price is null or price is not null"},
+    {"id": "redundant", "when": "price > 3 and price > 2"},
+    {"id": "never", "when": "price > 3"},
+    {"id": "pattern", "when": "a:[price > 3] ; [price < 2]"},
+    {"id": "operator", "when": "near(?d) and price > 3"},
+    "{broken",
+]
+
+
+def _schema(tmp_path: Path) -> Path:
+    return write_lines(tmp_path / "schema.json", [{"issue": "string", "price": "float", "volume": "int"}])
+
+
+def test_all_is_well(subscriptions: Path, tmp_path: Path) -> None:
+    result = vedette("check", subscriptions, "--schema", _schema(tmp_path))
+    assert result.exit_code == 0
+    assert result.stdout == f"{subscriptions}: 3 filters; no problems.\n"
+    assert result.stderr == ""
+
+
+def test_everything_is_found_at_once(tmp_path: Path) -> None:
+    subscriptions = write_lines(tmp_path / "s.jsonl", PROBLEMS)
+    result = vedette("check", subscriptions, "--schema", _schema(tmp_path))
+    assert result.exit_code == 1
+    errors = result.stderr
+    assert errors.count("Error: ") == 5
+    assert "line 1, subscription 'syntax'\n  line 1, column 8: expected a value" in errors
+    assert "    price <\n           ^" in errors
+    assert "line 2, subscription 'unknown'\n  line 1, column 1: unknown attribute prise" in errors
+    assert "Hint: did you mean price?" in errors
+    assert "line 3, subscription 'type'" in errors
+    assert "line 7\n  the id 'never' is taken by line 4" in errors
+    assert "line 10\n  not JSON" in errors
+    warnings = result.stdout
+    assert warnings.count("Warning: ") == 3
+    assert "line 4, subscription 'never'" in warnings
+    assert "can never" in warnings
+    assert "line 5, subscription 'always'\n  line 1, column 1: this filter matches every event" in warnings
+    assert "price > 2 adds nothing beside price > 3" in warnings
+    assert "3 filters, 1 filter with operators, 1 pattern; 5 errors, 3 warnings." in warnings
+    assert "this version matches filters only" in warnings
+
+
+def test_warnings_alone_are_fine(tmp_path: Path) -> None:
+    subscriptions = write_lines(tmp_path / "s.jsonl", [{"id": "s1", "when": "price > 3 and price < 2"}])
+    result = vedette("check", subscriptions)
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    assert "0 errors, 1 warning." in result.stdout
+
+
+def test_patterns_are_checked_step_by_step(tmp_path: Path) -> None:
+    subscriptions = write_lines(
+        tmp_path / "s.jsonl",
+        [{"id": "p1", "when": "[price > 3] ; [prise < 2]"}, {"id": "p2", "when": "[price > 3 and price < 2]{2}"}],
+    )
+    result = vedette("check", subscriptions, "--schema", _schema(tmp_path))
+    assert result.exit_code == 1
+    assert "subscription 'p1'\n  line 1, column 16: unknown attribute prise" in result.stderr
+    assert "subscription 'p2'" in result.stdout
+
+
+def test_as_json(tmp_path: Path) -> None:
+    subscriptions = write_lines(tmp_path / "s.jsonl", PROBLEMS)
+    result = vedette("check", subscriptions, "--schema", _schema(tmp_path), "--json")
+    assert result.exit_code == 1
+    assert result.stderr == ""
+    found = json.loads(result.stdout)
+    assert (found["errors"], found["warnings"], found["patterns"]) == (5, 3, 1)
+    assert [finding["line"] for finding in found["findings"]] == [1, 2, 3, 4, 5, 6, 7, 10]
+    assert [finding["code"] for finding in found["findings"]] == [
+        *("syntax", "meaning", "meaning", "never", "always", "redundant", "record", "record")
+    ]
+    unknown = found["findings"][1]
+    assert unknown["severity"] == "error"
+    assert unknown["subscription"] == "unknown"
+    assert unknown["at"] == {"line": 1, "column": 1, "start": 0, "end": 5}
+    assert "price" in unknown["hint"]
+
+
+def test_places_in_texts_of_several_lines(tmp_path: Path) -> None:
+    subscriptions = tmp_path / "s.yaml"
+    subscriptions.write_text(yaml.safe_dump([{"id": "s1", "when": "price > 3\n  and\n  issue = IBM Corp"}]))
+    result = vedette("check", subscriptions)
+    assert result.exit_code == 1
+    assert "line 1, subscription 's1'\n  line 3, column" in result.stderr
+    assert "issue = IBM Corp" in result.stderr
+
+
+def test_too_much_is_refused(tmp_path: Path) -> None:
+    wide = " and ".join(f"(a{i} = 1 or b{i} = 2)" for i in range(20))
+    deep = "(" * 5000 + "a = 1" + ")" * 5000
+    subscriptions = write_lines(tmp_path / "s.jsonl", [{"id": "wide", "when": wide}, {"id": "deep", "when": deep}])
+    result = vedette("check", subscriptions, "--json")
+    assert result.exit_code == 1
+    assert [finding["code"] for finding in json.loads(result.stdout)["findings"]] == ["limit", "limit"]
+
+
+def test_a_forecast_needs_a_pattern(tmp_path: Path) -> None:
+    forecast = {"within": 10, "threshold": 0.8}
+    subscriptions = write_lines(
+        tmp_path / "s.jsonl",
+        [
+            {"id": "f", "when": "price > 3", "predict": forecast},
+            {"id": "p", "when": "[price > 3] ; [price < 2]", "predict": forecast},
+        ],
+    )
+    result = vedette("check", subscriptions)
+    assert result.exit_code == 1
+    assert result.stderr.count("Error: ") == 1
+    assert "subscription 'f'\n  `predict` asks for forecasts" in result.stderr
+
+
+def test_quiet_and_standard_input() -> None:
+    text = "".join(f"{json.dumps(record)}\n" for record in [*SUBSCRIPTIONS, {"id": "x", "when": "a = 1 and a = 2"}])
+    result = vedette("check", "-", "--quiet", stdin=text)
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+    assert "standard input: 4 filters" in vedette("check", "-", stdin=text).stdout
