@@ -143,7 +143,7 @@ def walk_back(path: Path, steps: NDArray[np.int64], step: int, frequencies: Freq
 def page_limit(settings: Settings, reach: float) -> int:
     """How many conjunctions a page may hold: the more events come together, the cheaper is verifying them."""
     crowd = min(reach * settings.batch, CROWD)
-    return np.int64(settings.page * max(1.0, crowd / 8.0))
+    return np.int64(settings.page * max(1.0, crowd / 16.0))
 
 
 @kernel

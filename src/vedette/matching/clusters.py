@@ -22,7 +22,7 @@ from vedette.kernels.lanes import LANES
 from vedette.matching.index import Arrays
 from vedette.matching.pairs import PairBuffer
 
-DEFAULTS = Settings(batch=16384.0, page=64, widest=0.4, slack=1.5, replication=4.0, replication_in_all=6.0)
+DEFAULTS = Settings(batch=16384.0, page=128, widest=0.4, slack=1.5, replication=4.0, replication_in_all=6.0)
 
 # A sample never rules a value out: this share of the events is taken to be spread evenly over the ranks.
 UNSEEN = 0.05
@@ -45,9 +45,6 @@ class Clusters:
     def build(cls, table: PredicateTable, ranks: int, sample: CodedBatch, settings: Settings = DEFAULTS) -> Clusters:
         """Lay the conjunctions out for events like those of the sample."""
         columns = ranks + sample.sets.shape[0]
-        if settings is DEFAULTS:
-            # A small index stays in the cache, where small pages pay; a large one does not.
-            settings = settings._replace(page=int(np.clip((len(table.start) - 1) // 4000, 32, 128)))
         layout, pages = build(table, columns, ranks, frequencies(table, ranks, sample), settings)
         return cls(_trimmed(layout, pages), ranks)
 
