@@ -175,7 +175,7 @@ def _report_rejects(tally: Tally, aside: str | None, terminal: Terminal) -> None
     if not tally.rejected:
         return
     where = "--rejects FILE writes them aside" if aside is None else f"they are in {aside}"
-    terminal.warn(f"{tally.rejected:,} of {tally.events:,} events rejected ({where})")
+    terminal.warn(f"{tally.rejected:,} of {tally.events:,} events rejected ({where})", lost=True)
     for reject in tally.first_rejects:
         terminal.console.print(f"  {reject}", markup=False)
     if tally.rejected > len(tally.first_rejects):

@@ -62,9 +62,10 @@ class Terminal:
         if not self.quiet:
             self.console.print(message, markup=False)
 
-    def warn(self, message: str) -> None:
-        """Something that is not as it should be, but does not stop the work."""
-        self.console.print(Text.assemble(("Warning: ", "bold yellow"), message))
+    def warn(self, message: str, *, lost: bool = False) -> None:
+        """Something that may not be as it should; that something is `lost` is said in any case."""
+        if lost or not self.quiet:
+            self.console.print(Text.assemble(("Warning: ", "bold yellow"), message))
 
     @contextmanager
     def working(self, what: str, unit: str = "") -> Iterator[Bar]:
