@@ -1,21 +1,18 @@
-# Two commands matter: `make demo` and `make test`. Both set everything up first.
-PYTHON ?= python3
+# Two commands matter: `make demo` and `make test`. Both set everything up first, with Python 3.11 or later alone.
+PYTHON ?= $(firstword $(foreach name,python3 python3.14 python3.13 python3.12 python3.11 python,\
+            $(shell $(name) -c 'import sys; sys.version_info >= (3, 11) and print("$(name)")' 2>/dev/null)))
 VENV   := .venv
 BIN    := $(VENV)/bin
-STAMP  := $(VENV)/.installed
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: demo test bench lint setup clean
 
-setup: $(STAMP)
-
-$(STAMP): pyproject.toml
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "Installing Vedette and what it needs into $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
-	@touch $(STAMP)
-
-demo: setup
+demo: $(VENV)/.demo-installed
 	@$(BIN)/vedette demo
+
+test: lint
+	@$(BIN)/python -m pytest -n 2 --dist worksteal
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m interpreted
 
 lint: setup
 	@$(BIN)/ruff check .
@@ -23,12 +20,27 @@ lint: setup
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-test: setup lint
-	@$(BIN)/python -m pytest -n 2 --dist worksteal
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m interpreted
-
 bench: setup
 	@$(BIN)/python -m benchmarks
 
+setup: $(VENV)/.installed
+
+# All that tests, benchmarks and experiments need, which includes what the demo needs.
+$(VENV)/.installed: pyproject.toml | $(BIN)/python
+	@echo "Installing Vedette and what its tests need into $(VENV) ..."
+	@$(PIP) -e '.[dev]'
+	@touch $(VENV)/.demo-installed $@
+
+$(VENV)/.demo-installed: pyproject.toml | $(BIN)/python
+	@echo "Installing Vedette and what the demo needs into $(VENV) ..."
+	@$(PIP) -e '.[demo]'
+	@touch $@
+
+# A folder that has a Python but no pip is what is left of an interrupted attempt, or of one without ensurepip.
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or later is needed; name it: make PYTHON=/path/to/python" >&2; exit 1; }
+	@$(PYTHON) -m venv --clear $(VENV) || { rm -rf $(VENV); \
+	  echo "$(PYTHON) cannot make virtual environments (on Debian and Ubuntu: apt install python3-venv)" >&2; exit 1; }
+
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache demo-output
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis demo-output experiment-output
