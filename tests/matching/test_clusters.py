@@ -101,9 +101,10 @@ def test_a_sample_that_is_wrong_about_everything_changes_no_answer() -> None:
 
 
 def test_events_above_every_rank_that_the_index_has_heard_of() -> None:
-    table = table_of([[(0, 2, 3)], [(0, 4, 2**31 - 10)], [(0, 0, 2**31 - 1)]] * 50)
+    shapes: list[list[Predicate]] = [[(0, 2, 3)], [(0, 4, 2**31 - 10)], [(0, 0, 2**31 - 1)], [(0, 0, 5)]]
+    table = table_of([*shapes, [(0, 8, 2**32 - 2)]] * 50)
     sample = batch_of([[3]])
-    batch = batch_of([[2_000_000], [5], [-1]])
+    batch = batch_of([[2_000_000], [5], [6], [7], [8], [9], [-1]])
     assert _pairs(Clusters.build(table, 1, sample, TINY), batch) == _pairs(Scan.build(table, 1, sample), batch)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.kernels.bundles import PredicateTable
-from vedette.kernels.cluster_choice import Frequencies, Path, Settings, choose, mass, weigh
+from vedette.kernels.cluster_choice import HIGHEST, Frequencies, Path, Settings, choose, mass, weigh
 from vedette.kernels.cluster_pages import PAGES, Pages, no_pages, write_pages
 from vedette.kernels.clusters import GRID, HASH, NO_CHILD, TOKEN, hash_place
 from vedette.kernels.compile import kernel
@@ -134,7 +134,7 @@ def walk_back(path: Path, steps: NDArray[np.int64], step: int, frequencies: Freq
     while step >= 0:
         column = steps[step, 0]
         path.low[column] = -1
-        path.high[column] = frequencies.largest[column]
+        path.high[column] = HIGHEST
         weigh(path, frequencies, column)
         step = steps[step, 3]
 
@@ -356,7 +356,7 @@ def build(
     pages = no_pages(ranks)
     path = Path(
         np.full(ranks, -1, np.int64),
-        frequencies.largest.copy(),
+        np.full(ranks, HIGHEST, np.int64),
         np.empty(ranks, np.float32),
         np.empty(ranks, np.float32),
     )

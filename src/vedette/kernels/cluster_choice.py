@@ -12,6 +12,7 @@ from vedette.kernels.compile import inlined, kernel
 
 UNUSABLE = np.float32(2.0)  # shares that no predicate has: no way to file a conjunction,
 IMPLIED = np.float32(3.0)  # and passed by every event that is here
+HIGHEST = 2**31 - 1  # ranks may go beyond all that predicates and sample speak of
 FINEST = 8192  # bins of a column's frequencies: few enough to stay in the cache
 
 
@@ -65,6 +66,8 @@ def below(frequencies: Frequencies, column: int, place: int) -> np.float32:
 @inlined
 def mass(frequencies: Frequencies, column: int, low: int, high: int) -> np.float32:
     """The share of events whose rank lies in [low, high]."""
+    high = min(high, frequencies.largest[column])
+    low = min(low, high)
     return max(below(frequencies, column, high + 2) - below(frequencies, column, low + 1), np.float32(1e-9))
 
 
