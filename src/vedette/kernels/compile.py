@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numba
 from numba import njit
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -40,9 +41,9 @@ def _cached(compiled: Function) -> Function:
     """Make the cache depend on all kernels, since they call each other.
 
     Numba looks only at the file that a function is in: after a change to another one it would go on running old
-    code, or crash.
+    code, or fail to read its own index. The version is what it compares before it reads anything else.
     """
     cache_file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if cache_file is not None:
-        cache_file._source_stamp = _STAMP
+        cache_file._version = f"{numba.__version__} {_STAMP}"
     return compiled
