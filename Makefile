@@ -36,7 +36,7 @@ $(VENV)/.demo-installed: pyproject.toml | $(BIN)/python
 	@$(PIP) -e '.[demo]'
 	@touch $@
 
-# A folder that has a Python but no pip is what is left of an interrupted attempt, or of one without ensurepip.
+# What is left of a failed attempt has a Python but no pip, and goes away again.
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or later is needed; name it: make PYTHON=/path/to/python" >&2; exit 1; }
 	@$(PYTHON) -m venv --clear $(VENV) || { rm -rf $(VENV); \

@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from vedette.files.chunks import EventChunk, RejectedEvent
 from vedette.files.output import MatchWriter, RejectWriter
-from vedette.kernels.rows import events_of
+from vedette.kernels.rows import Rows, events_of
 from vedette.matching.matcher import Matcher
 from vedette.schema.columns import Column
-from vedette.schema.encode import Reject, encode
+from vedette.schema.encode import Encoded, Reject, encode
 
 _FIRST_SLICE = 1024  # events that are matched before anything is known of how many matches they have
 _MATCHES = 4_000_000  # at a time, about: more cost memory and gain nothing
@@ -55,12 +55,17 @@ class Job:
         self._tally = tally
         self._slice = _FIRST_SLICE
 
+    def warm_up(self, chunk: EventChunk) -> None:
+        """Match the first few events for nothing: whatever has to be compiled or worked out once is so afterwards."""
+        _, events = next(self._slices(chunk.events), (0, None))
+        if events is not None:
+            self._rows(events)
+
     def match(self, chunk: EventChunk, out: MatchWriter, aside: RejectWriter | None) -> None:
         """Match one chunk; its rejects, of the reader and of the schema, come in the order of rows."""
         rejects = list(chunk.rejects)
         for begin, events in self._slices(chunk.events):
-            encoded = encode(events, self._columns, self._matcher.schema)
-            rows = self._matcher.match_rows(encoded, threads=self._threads, ordered=True)
+            encoded, rows = self._rows(events)
             numbers = pa.array(events_of(rows, begin))
             out.write(
                 pa.DictionaryArray.from_arrays(numbers, chunk.ids),
@@ -77,6 +82,10 @@ class Job:
             self._tally.first_rejects += rejects[: _SHOWN - len(self._tally.first_rejects)]
             if aside is not None:
                 aside.write(rejects)
+
+    def _rows(self, events: Any) -> tuple[Encoded, Rows]:
+        encoded = encode(events, self._columns, self._matcher.schema)
+        return encoded, self._matcher.match_rows(encoded, threads=self._threads, ordered=True)
 
     def _slices(self, events: Any) -> Iterator[tuple[int, Any]]:
         begin, size = 0, len(events)

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from vedette.cli.choices import Engine, Index
 from vedette.cli.job import Job, Tally
@@ -68,15 +67,15 @@ def match(options: MatchOptions) -> Tally:
         out = None if options.out == STANDARD else stack.enter_context(_writer(options))
         aside = None if options.rejects is None else stack.enter_context(RejectWriter(options.rejects))
         begin = time.perf_counter()
-        ready = _prepare(options, terminal)
-        tally = Tally(subscriptions=len(ready.matcher), prepared_s=time.perf_counter() - begin)
-        job = Job(ready.matcher, ready.columns, options.threads or usable_cores(), tally)
+        tally = Tally()
+        job, events = _prepare(options, tally, terminal)
+        tally.prepared_s = time.perf_counter() - begin
         out = out or stack.enter_context(_writer(options))
         bar = stack.enter_context(terminal.working("matching", "events"))
         begin = time.perf_counter()
-        for chunk in ready.events:
+        for chunk in events:
             job.match(chunk, out, aside)
-            bar.show(ready.events.progress, tally.events)
+            bar.show(events.progress, tally.events)
     tally.matched_s = time.perf_counter() - begin
     _report_rejects(tally, options.rejects, terminal)
     terminal.note(str(tally))
@@ -87,15 +86,8 @@ def _writer(options: MatchOptions) -> MatchWriter:
     return match_writer(options.out, format=options.output_format)
 
 
-class _Ready(NamedTuple):
-    """All that matching needs."""
-
-    matcher: Matcher
-    columns: tuple[Column, ...]  # what is read of every event
-    events: EventStream
-
-
-def _prepare(options: MatchOptions, terminal: Terminal) -> _Ready:
+def _prepare(options: MatchOptions, tally: Tally, terminal: Terminal) -> tuple[Job, EventStream]:
+    """What matches, and the events to be matched."""
     schema = None if options.schema is None else read_schema(options.schema)
     file = read_subscriptions(options.subscriptions, format=options.subscriptions_format)
     events = EventStream(options.events, options.events_format, schema)
@@ -107,12 +99,16 @@ def _prepare(options: MatchOptions, terminal: Terminal) -> _Ready:
     first = events.peek()
     with terminal.working("building the index (the first time, its loops are compiled)"):
         matcher = subscriptions.compile(options.index.value, sample=None if first is None else first.events)
-    columns = _columns(matcher, schema)
+        columns = _columns(matcher, schema)
+        job = Job(matcher, columns, options.threads or usable_cores(), tally)
+        if first is not None:
+            job.warm_up(first)
+    tally.subscriptions = len(matcher)
     if schema is None:
         _warn_of_unheard(paths_of(columns), events.schema, terminal)
     if options.rejects is None:  # else whole rows are to be written aside
         events.only(paths_of(columns))
-    return _Ready(matcher, columns, events)
+    return job, events
 
 
 def _load(file: SubscriptionFile, events: EventStream, terminal: Terminal) -> Subscriptions:
