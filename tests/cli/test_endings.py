@@ -30,6 +30,20 @@ def test_the_reader_of_the_output_goes_away(subscriptions: Path, tmp_path: Path)
     assert code == READER_GONE
 
 
+@pytest.mark.parametrize("warnings", [1, 5000])
+def test_the_reader_of_warnings_goes_away(warnings: int, tmp_path: Path) -> None:
+    """Also where all that there is to say fits into the buffers."""
+    records = [{"id": f"s{i}", "when": "price > 3 and price < 2"} for i in range(warnings)]
+    subscriptions = write_lines(tmp_path / "s.jsonl", records)
+    command = [*COMMAND, "check", str(subscriptions)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        running.stdout.close()
+        assert running.stderr is not None
+        assert running.stderr.read() == b""
+        assert running.wait(timeout=300) == READER_GONE
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, INTERRUPTED), (signal.SIGTERM, 143)])
 def test_a_signal_ends_quietly_and_leaves_nothing(

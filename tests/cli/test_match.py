@@ -63,6 +63,24 @@ def test_parquet_output(subscriptions: Path, events: Path, tmp_path: Path) -> No
     assert table.to_pylist() == [{"event": e, "subscription": s, "kind": "match"} for e, s in PAIRS]
 
 
+def test_parquet_to_standard_output(subscriptions: Path, events: Path) -> None:
+    result = vedette("match", subscriptions, events, "-o", "-", "--output-format", "parquet")
+    assert pq.read_table(pa.BufferReader(result.stdout_bytes)).num_rows == len(PAIRS)
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out.parquet"])
+@pytest.mark.parametrize("empty", ["subscriptions", "events"])
+def test_nothing_to_match(name: str, empty: str, subscriptions: Path, events: Path, tmp_path: Path) -> None:
+    (subscriptions if empty == "subscriptions" else events).write_text("")
+    result = vedette("match", subscriptions, events, "-o", tmp_path / name)
+    assert result.exit_code == 0
+    assert "0 matches, 0 rejected" in result.stderr
+    if name.endswith("parquet"):
+        assert pq.read_table(tmp_path / name).num_rows == 0
+    else:
+        assert (tmp_path / name).read_text() == ""
+
+
 @pytest.mark.parametrize("index", NAMES)
 def test_every_index_gives_the_same(index: str, subscriptions: Path, events: Path) -> None:
     assert pairs(vedette("match", subscriptions, events, "-o", "-", "--index", index).stdout) == PAIRS

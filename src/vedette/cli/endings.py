@@ -27,7 +27,10 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run a command; errors that a person can mend are told without a traceback."""
         try:
-            return super().invoke(ctx)
+            try:
+                return super().invoke(ctx)
+            finally:
+                sys.stdout.flush()  # here, where it can still be said that it failed
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED) from None
         except VedetteError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Iterable
 from contextlib import ExitStack
@@ -71,7 +72,8 @@ def match(options: MatchOptions) -> Tally:
         job, events = _prepare(options, tally, terminal)
         tally.prepared_s = time.perf_counter() - begin
         out = out or stack.enter_context(_writer(options))
-        bar = stack.enter_context(terminal.working("matching", "events"))
+        alone = options.out != STANDARD or not sys.stdout.isatty()  # else it would be drawn into the matches
+        bar = stack.enter_context(terminal.working("matching", "events", shown=alone))
         begin = time.perf_counter()
         for chunk in events:
             job.match(chunk, out, aside)

@@ -14,6 +14,14 @@ from rich.text import Text
 _STEPS = 1000  # of a progress bar
 
 
+class OutputConsole(Console):
+    """Standard output; that its reader goes away is for `vedette.cli.endings` to handle."""
+
+    def on_broken_pipe(self) -> None:
+        """Called while the error is being handled."""
+        raise BrokenPipeError
+
+
 def error_console() -> Console:
     """Standard error: colours on a terminal only, and no line is broken or cut."""
     return Console(stderr=True, highlight=False, soft_wrap=True)
@@ -21,7 +29,7 @@ def error_console() -> Console:
 
 def output_console() -> Console:
     """Standard output, for what people read: colours on a terminal only, and no line is broken or cut."""
-    return Console(highlight=False, soft_wrap=True)
+    return OutputConsole(highlight=False, soft_wrap=True)
 
 
 def say_error(message: str) -> None:
@@ -68,7 +76,7 @@ class Terminal:
             self.console.print(Text.assemble(("Warning: ", "bold yellow"), message))
 
     @contextmanager
-    def working(self, what: str, unit: str = "") -> Iterator[Bar]:
+    def working(self, what: str, unit: str = "", *, shown: bool = True) -> Iterator[Bar]:
         """A progress bar, on a terminal; it vanishes when the work is done."""
         columns = (
             SpinnerColumn(),
@@ -78,8 +86,7 @@ class Terminal:
             TimeElapsedColumn(),
             TimeRemainingColumn(compact=True),
         )
-        hidden = self.quiet or not sys.stderr.isatty()
-        # Output on a terminal has its own place: the bar is drawn below it, on standard error.
+        hidden = self.quiet or not shown or not sys.stderr.isatty()
         with Progress(
             *columns, console=self.console, transient=True, disable=hidden, redirect_stdout=False, redirect_stderr=False
         ) as progress:

@@ -39,15 +39,15 @@ def demo(folder: Path, subscriptions: int) -> None:
         sample = _write_sample(flights, folder)
     with _stage(terminal, f"Making up {subscriptions:,} subscribers") as bar:
         made = _write_subscriptions(flights, subscriptions, folder / "subscriptions.jsonl", bar)
-    with _stage(terminal, "Matching (the first time, the loops are compiled)", shown=False):
-        tally = match(
-            MatchOptions(
-                subscriptions=str(folder / "subscriptions.jsonl"),
-                events=str(folder / "flights.parquet"),
-                out=str(folder / "matches.parquet"),
-                show_schema=False,
-            )
+    terminal.note("Matching (the first time, the loops are compiled) …")
+    tally = match(
+        MatchOptions(
+            subscriptions=str(folder / "subscriptions.jsonl"),
+            events=str(folder / "flights.parquet"),
+            out=str(folder / "matches.parquet"),
+            show_schema=False,
         )
+    )
     with _stage(terminal, "Counting and explaining"):
         findings = look(flights, made, folder / "matches.parquet")
         commands = _commands(folder, sample, findings)
@@ -56,17 +56,12 @@ def demo(folder: Path, subscriptions: int) -> None:
 
 
 @contextmanager
-def _stage(terminal: Terminal, what: str, *, shown: bool = True) -> Iterator[Bar]:
-    """A step of the demo: a progress bar while it lasts, a line when it is done; not `shown`: it has its own bars."""
+def _stage(terminal: Terminal, what: str) -> Iterator[Bar]:
+    """A step of the demo: a progress bar while it lasts, a line when it is done."""
     begin = time.perf_counter()
-    if shown:
-        with terminal.working(what, "subscriptions") as bar:
-            yield bar
-        terminal.note(f"{what}: {time.perf_counter() - begin:.1f} s")
-    else:
-        terminal.note(f"{what} …")
-        with Terminal(quiet=True).working(what) as bar:
-            yield bar
+    with terminal.working(what, "subscriptions") as bar:
+        yield bar
+    terminal.note(f"{what}: {time.perf_counter() - begin:.1f} s")
 
 
 def _write_sample(flights: pa.Table, folder: Path) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
@@ -13,15 +12,16 @@ from rich.text import Text
 from vedette.cli.demo.findings import Case, Findings
 from vedette.cli.explanations import styled
 from vedette.cli.job import Tally
+from vedette.cli.terminal import OutputConsole
 
 _WIDTH = 118  # where there is no terminal that says how wide it is
 
 
 def tell(findings: Findings, tally: Tally, folder: Path, commands: Sequence[str], seconds: float) -> None:
     """Write it to standard output."""
-    console = Console(highlight=False)
+    console = OutputConsole(highlight=False)
     if not console.is_terminal:
-        console = Console(highlight=False, width=_WIDTH)
+        console = OutputConsole(highlight=False, width=_WIDTH)
     console.print()
     console.print(_notifications(findings))
     if findings.cases:
