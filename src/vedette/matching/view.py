@@ -25,9 +25,9 @@ from vedette.schema.schema import Schema
 
 Events: TypeAlias = Sequence[Mapping[str, Any]] | pa.Table | pa.RecordBatch
 
-PIECE = 16_384  # events that are matched together: enough for the indexes, few enough for the cache
+PIECE = 65_536  # events that are matched together: enough for the indexes, few enough for the cache
 _PIECE_LEAST = 1_024
-_MATCHES = 4_000_000  # matches of one piece beyond which memory costs more than larger pieces save
+_MATCHES = 16_000_000  # matches of one piece beyond which memory costs more than larger pieces save
 
 
 @dataclass(frozen=True)
