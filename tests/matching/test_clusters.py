@@ -108,6 +108,15 @@ def test_events_above_every_rank_that_the_index_has_heard_of() -> None:
     assert _pairs(Clusters.build(table, 1, sample, TINY), batch) == _pairs(Scan.build(table, 1, sample), batch)
 
 
+def test_a_single_event_that_reaches_and_matches_thousands() -> None:
+    conjunctions: list[list[Predicate]] = [[(c, 1, 0)] for c in range(400) for _ in range(12)]
+    table = table_of(conjunctions)
+    batch = batch_of([[1] * 400, [0] * 400, [1] * 200 + [0] * 200])
+    index = Clusters.build(table, 400, batch, TINY._replace(slack=1.0))
+    assert _ones(index, batch) == _pairs(Scan.build(table, 400, batch), batch)
+    assert len(_ones(index, batch)) == 4800 + 2400
+
+
 def test_pairs_stay_right_when_a_later_batch_has_many_more() -> None:
     table = table_of([[(0, 0, 9)]] * 200 + [[(0, 3, 0)]] * 200)
     index = Clusters.build(table, 1, batch_of([[3]]), TINY)

@@ -7,17 +7,15 @@ from numpy.typing import NDArray
 
 from vedette.kernels.addresses import array_at
 from vedette.kernels.bundles import CodedBatch
-from vedette.kernels.clusters import GRID, NO_CHILD, TOKEN, TOKEN_COLUMN, grown, hash_place
+from vedette.kernels.clusters import GRID, NO_CHILD, TOKEN, TOKEN_COLUMN, hash_place
 from vedette.kernels.compile import kernel
 from vedette.kernels.lanes import passes
 from vedette.kernels.tokens import contains_token
 
 
 @kernel
-def route_one(
-    addresses: NDArray[np.int64], batch: CodedBatch, stack: NDArray[np.int32], out: NDArray[np.int32]
-) -> tuple[int, NDArray[np.int32], NDArray[np.int32]]:
-    """The conjunctions that hold for event 0: how many, and the (perhaps longer) `stack` and `out`.
+def route_one(addresses: NDArray[np.int64], batch: CodedBatch, stack: NDArray[np.int32], out: NDArray[np.int32]) -> int:
+    """How many conjunctions hold for event 0; those that fit are written to `out`. -1: the stack is too small.
 
     `addresses` are those of `ClusterArrays`, in their order.
     """
@@ -48,7 +46,8 @@ def route_one(
                 if kind == GRID:
                     cell = (np.int64(event[column, 0]) - branches[row + 2]) >> branches[row + 3]
                     if 0 <= cell < size and children[slots + cell] != NO_CHILD:
-                        stack = grown(stack, depth + 1)
+                        if depth == stack.shape[0]:
+                            return -1
                         stack[depth] = children[slots + cell]
                         depth += 1
                     continue
@@ -67,7 +66,8 @@ def route_one(
                     while children[slots + place] != NO_CHILD and children[slots + place] != key:
                         place = (place + 1) & (size - 1)
                     if children[slots + place] == key:
-                        stack = grown(stack, depth + 1)
+                        if depth == stack.shape[0]:
+                            return -1
                         stack[depth] = children[slots + size + place]
                         depth += 1
         for number in range(first_page, last_page):
@@ -101,7 +101,7 @@ def route_one(
                         holds = found == (width == 0)
                     k += 1
                 if holds:
-                    out = grown(out, count + 1)
-                    out[count] = conjunction
+                    if count < out.shape[0]:
+                        out[count] = conjunction
                     count += 1
-    return count, stack, out
+    return count

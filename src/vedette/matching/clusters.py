@@ -28,6 +28,14 @@ DEFAULTS = Settings(batch=16384.0, page=128, widest=0.4, slack=1.5, replication=
 UNSEEN = 0.05
 
 
+class _One(threading.local):
+    """What a thread keeps for matching single events."""
+
+    def __init__(self) -> None:
+        self.stack = np.empty(256, np.int32)
+        self.out = np.empty(256, np.int32)
+
+
 class Clusters:
     """Recursive access clusters over code space."""
 
@@ -39,6 +47,7 @@ class Clusters:
         self._addresses = addresses_of(arrays)
         self._most_shared = int(arrays.body[arrays.pages[:-1] + 1].max(initial=1))
         self._local = threading.local()
+        self._one = _One()
         self._buffer = PairBuffer()
 
     @classmethod
@@ -61,12 +70,15 @@ class Clusters:
 
     def match_one(self, batch: CodedBatch) -> NDArray[np.int32]:
         """The conjunctions that hold for the only event."""
-        local = self._local
-        if not hasattr(local, "stack"):
-            local.stack, local.out = np.empty(4096, np.int32), np.empty(1024, np.int32)
-        count, local.stack, local.out = route_one(self._addresses, batch, local.stack, local.out)
-        found: NDArray[np.int32] = local.out[:count].copy()
-        return found
+        one = self._one
+        count = route_one(self._addresses, batch, one.stack, one.out)
+        while count < 0 or count > len(one.out):
+            if count < 0:
+                one.stack = np.empty(2 * len(one.stack), np.int32)
+            else:
+                one.out = np.empty(2 * count, np.int32)
+            count = route_one(self._addresses, batch, one.stack, one.out)
+        return one.out[:count].copy()
 
     def arrays(self) -> Arrays:
         """The flat arrays by name."""
