@@ -209,3 +209,13 @@ def test_sigma_events_in_gzipped_lines() -> None:
         assert encode(chunk.events, columns, events.schema).rejects == []
         size += len(chunk)
     assert size == 238
+
+
+def test_names_that_are_not_text_are_refused(tmp_path: Path) -> None:
+    table = pa.table({"price": [1], "place": pa.array([{"street": 1}])})
+    for name in (b"price", b"street"):
+        path = tmp_path / "damaged.parquet"
+        pq.write_table(table, path, store_schema=False)
+        path.write_bytes(path.read_bytes().replace(name, name[:-1] + b"\xc9"))
+        with pytest.raises(FileError, match="cannot be read as Parquet"):
+            read_events(path)

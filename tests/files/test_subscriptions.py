@@ -183,3 +183,11 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
         read_subscriptions(tmp_path / "none.jsonl")
     with pytest.raises(FileError, match="the name does not say which format"):
         read(tmp_path / "s.csv", "")
+
+
+def test_parquet_with_text_that_is_not_utf8(tmp_path: Path) -> None:
+    path = tmp_path / "s.parquet"
+    damaged = pa.array([b"a = '\xff'"], pa.binary()).view(pa.string())
+    pq.write_table(pa.table({"id": ["s1"], "when": damaged}), path)
+    with pytest.raises(FileError, match="rows 1 to 1 hold what cannot be read"):
+        list(read_subscriptions(path))

@@ -74,6 +74,22 @@ def _chosen(schema: Any, columns: Collection[str]) -> list[str]:
 
 
 def _opened(source: Source) -> Any:
+    dataset = _dataset(source)
+    try:
+        _check_names(dataset.schema)
+    except UnicodeDecodeError as error:
+        raise _unreadable(source, error) from None
+    return dataset
+
+
+def _check_names(fields: Any) -> None:
+    """Names must be text, also those of parts."""
+    for field in fields:
+        if field.name and pa.types.is_nested(field.type):
+            _check_names(field.type.field(place) for place in range(field.type.num_fields))
+
+
+def _dataset(source: Source) -> Any:
     try:
         if source.path is None:
             return ds.dataset(_in_memory(source))

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
+from vedette.errors import FileError
 from vedette.files.jsonl_events import json_error
 from vedette.files.lines import split
 from vedette.files.parquet_events import ParquetEvents
@@ -139,7 +140,12 @@ def _from_parquet(events: ParquetEvents) -> Iterator[_Placed]:
     line = 0
     for chunk in events.chunks(65_536):
         table: Any = chunk.events
-        for row in table.to_pylist():
+        try:
+            rows = table.to_pylist()
+        except (ValueError, OverflowError) as error:  # text that is not UTF-8, times beyond Python's
+            where = f"rows {line + 1} to {line + len(chunk)} hold what cannot be read ({error})"
+            raise FileError(f"{events.source.name}: {where}\nHint: write the file again") from None
+        for row in rows:
             line += 1
             record = {name: value for name, value in row.items() if value is not None}
             predict = record.get("predict")
