@@ -13,6 +13,8 @@ VedetteError
 
 from __future__ import annotations
 
+from typing import Self
+
 
 class VedetteError(Exception):
     """The root of the tree: `str()` of it is what a person should read."""
@@ -33,12 +35,14 @@ class FilterError(InputError):
         start: int = 0,
         end: int | None = None,
         hint: str | None = None,
+        where: str | None = None,
     ) -> None:
         self.message = message
         self.text = text
         self.start = start
         self.end = max(start + 1, end if end is not None else start + 1)
         self.hint = hint
+        self.where = where  # whose text it is, where there are several
         super().__init__(self.render())
 
     @property
@@ -51,11 +55,17 @@ class FilterError(InputError):
         """The column of the place, counted from 1."""
         return self.start - (self.text.rfind("\n", 0, self.start) + 1) + 1
 
+    def of(self, where: str) -> Self:
+        """The same error, saying first whose text it is."""
+        return type(self)(self.message, text=self.text, start=self.start, end=self.end, hint=self.hint, where=where)
+
     def render(self) -> str:
-        """Message, place, the line with a caret under it, and the hint."""
+        """Whose text, message, place, the line with a caret under it, and the hint."""
         parts = [self.message]
         if self.text:
             parts = [f"line {self.line}, column {self.column}: {self.message}", *self._excerpt()]
+        if self.where:
+            parts.insert(0, f"{self.where}:")
         if self.hint:
             parts.append(f"Hint: {self.hint}")
         return "\n".join(parts)

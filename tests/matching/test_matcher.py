@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -189,3 +190,114 @@ def test_why_and_why_not() -> None:
 def test_operators_are_not_matched_yet() -> None:
     with pytest.raises(NotSupported):
         Subscriptions().add("s", "locIn('Bronx') and mobPattern(?people) and ?people > 50")
+
+
+def _generated() -> Iterator[dict[str, Any]]:
+    yield {"price": 1.0}
+
+
+class _Frame:
+    """Stands for a data frame, so that no other library is needed."""
+
+    __module__ = "pandas.core.frame"
+
+    def __len__(self) -> int:
+        return 1
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(["price"])
+
+
+@pytest.mark.parametrize(
+    ("events", "hint"),
+    [
+        ({"price": 1.0}, r"a dict, .*\nHint: hand in a list of events; match\(\)"),
+        (_generated(), r"a generator, .*\nHint: list\(events\)"),
+        (_Frame(), r"a _Frame, .*\nHint: pyarrow.Table.from_pandas\(events\)"),
+        ("price", "a str, .*\nHint: hand in a list of dicts"),
+        (None, "a NoneType, .*\nHint: hand in a list of dicts"),
+        ([{"price": 1.0}, None], "event 1 is None, not a mapping"),
+        ([{"price": 1.0}, [1]], "event 1 is a list, not a mapping"),
+    ],
+)
+def test_what_is_no_batch_of_events(events: Any, hint: str) -> None:
+    matcher = _stock()
+    for ask in (matcher.match_batch, matcher.match_pairs, matcher.encode):
+        with pytest.raises(InputError, match=hint):
+            ask(events)
+    always = Subscriptions()
+    always.add("all", "true")
+    with pytest.raises(InputError, match=hint):
+        always.compile().match_batch(events, id_column="price")
+
+
+@pytest.mark.parametrize(
+    ("event", "message"),
+    [
+        ([], r"a list, .*\nHint: match_batch\(\)"),
+        ([{"price": 1.0}] * 9, r"a list, .*\nHint: match_batch\(\)"),
+        (pa.table({"price": [1.0]}), r"a Table, .*\nHint: match_batch\(\)"),
+        ("price", "a str, .*\nHint: an event is a mapping"),
+        (None, "None, .*\nHint: an event is a mapping"),
+        (5, "an int, "),
+    ],
+)
+@pytest.mark.parametrize("when", ["true", "price < 10", "a.b = 5", "any(tags) = 'x'", "price < 10 and a.b = 5"])
+def test_what_is_no_event(event: Any, message: str, when: str) -> None:
+    subs = Subscriptions()
+    subs.add("one", when)
+    for matcher in (subs.compile(), subs.live()):
+        with pytest.raises(InputError, match=f"the event is {message}"):
+            matcher.match(event)
+        with pytest.raises(InputError, match=f"the event is {message}"):
+            matcher.explain(event, "one")
+
+
+def test_failing_takes_tables_too() -> None:
+    subs = Subscriptions({"price": "float", "at.day": "timestamp", "tags": "map of string", "limit": "float"})
+    subs.add("a", "price < 10 and at.day > '2024-01-01' and tags.colour = 'red' and price < limit")
+    matcher = subs.compile()
+    moment = pa.array([1_700_000_000_000_000_001, 1_800_000_000_000_000_000, None], pa.timestamp("ns"))
+    table = pa.table(
+        {
+            "price": [9.0, 11.0, 12.0],
+            "at": pa.StructArray.from_arrays([moment], ["day"]),
+            "tags": pa.array([[("colour", "red")], [], None], pa.map_(pa.string(), pa.string())),
+            "limit": [10.0, 20.0, 5.0],
+            "other": [b"\xff", b"", b""],
+        }
+    )
+    wanted = [("price < 10", 2), ("at.day > '2024-01-01'", 2), ("tags.colour = 'red'", 2), ("price < limit", 1)]
+    assert matcher.failing(table, "a") == wanted
+    assert matcher.failing(table.combine_chunks().to_batches()[0], "a") == wanted
+    assert matcher.failing(table.select(["other"]), "a") == [(text, 3) for text, _ in wanted]
+    bad: list[Any] = [{"price": 1.0}, [{"price": 1.0}, 7], _Frame(), None]
+    for events in bad:
+        with pytest.raises(InputError, match="Hint"):
+            matcher.failing(events, "a")
+
+
+def test_ids_of_events_that_are_not_there() -> None:
+    matcher = _stock()
+    events: list[dict[str, Any]] = [{"id": "e1", "price": 1.0}, {"price": 1.0}]
+    assert _rows(matcher.match_batch(events, id_column="id"))[::2] == [("e1", "cheap"), (None, "cheap")]
+    with pytest.raises(InputError, match=r"no event has the attribute 'nope'\nHint: they have e.g. id, price"):
+        matcher.match_batch(events, id_column="nope")
+    assert matcher.match_batch([], id_column="nope").num_rows == 0
+    with pytest.raises(InputError, match="'id' are of several types"):
+        matcher.match_batch([{"id": 1}, {"id": "x"}], id_column="id")
+
+
+def test_a_matcher_lists_its_ids_and_counts_in_words() -> None:
+    subs = Subscriptions({"n": "int"})
+    subs.add("a", "n = 1")
+    assert "<Matcher: 1 subscription, index" in repr(subs.compile())
+    with subs.live() as live:
+        assert "<LiveMatcher: 1 subscription (1)" in repr(live)
+        live.add("b", "n = 1")
+        live.add("c", "n = 1")
+        live.remove("a")
+        assert list(live) == ["b", "c"]
+        assert "2 subscriptions" in repr(live)
+        assert list(live.frozen()) == ["b", "c"]
+    assert list(_stock()) == ["cheap", "ibm", "either"]

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
+import pyarrow as pa
 import pytest
 
-from vedette.errors import FilterError, InputError, NotSupported, SchemaError, UnknownSubscription
+from vedette.errors import FilterError, InputError, LimitError, NotSupported, SchemaError, UnknownSubscription
 from vedette.matching import subscriptions as module
 from vedette.matching.subscriptions import Subscriptions
 
@@ -159,3 +161,72 @@ def test_progress_is_told() -> None:
     steps: list[str] = []
     Subscriptions().compile("scan", progress=steps.append)
     assert steps == ["drawing up", "indexing"]
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_an_error_in_a_batch_names_its_record(live: bool) -> None:
+    subs: Any = Subscriptions({"n": "int"}).live() if live else Subscriptions({"n": "int"})
+    good = {"id": "x", "when": "n = 1"}
+    with pytest.raises(FilterError) as found:
+        subs.add_many([good, {"id": "s7", "when": "n = 1 and m = 2"}])
+    assert str(found.value).splitlines()[:4] == [
+        "record 1, subscription 's7':",
+        "line 1, column 11: unknown attribute m",
+        "  n = 1 and m = 2",
+        "            ^",
+    ]
+    assert (found.value.line, found.value.column, found.value.where) == (1, 11, "record 1, subscription 's7'")
+    with pytest.raises(LimitError, match=r"^line 12, subscription 'long':") as long:
+        subs.add_many([good, {"id": "long", "when": "n = 1 or " * 200_000 + "n = 2", "line": 12}])
+    assert type(long.value) is LimitError
+    with pytest.raises(InputError, match="record 1, subscription 'x': there is a subscription 'x' already"):
+        subs.add_many([good, good])
+    with pytest.raises(InputError, match="record 0, subscription 'y': the subscriber of"):
+        subs.add_many([{"id": "y", "when": "n = 1", "subscriber": 7}])
+    with pytest.raises(NotSupported, match="line 3, subscription 'p': a pattern"):
+        subs.add_many([{"id": "p", "when": "[n = 1] ; [n = 2]", "line": 3}])
+    assert len(subs) == 0
+    assert list(subs) == []
+
+
+class _Record(NamedTuple):
+    id: str
+    when: str
+
+
+@pytest.mark.parametrize(
+    ("records", "message"),
+    [
+        ({"id": "a", "when": "n = 1"}, "one dict, not several"),
+        ("a", "one str"),
+        (None, "one NoneType"),
+        (["a"], "record 0 is a str, not a mapping"),
+        ([_Record("a", "n = 1")], r"_asdict\(\)"),
+    ],
+)
+def test_records_are_mappings(records: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Subscriptions({"n": "int"}).add_many(records)
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        ("file.yaml", r"'file.yaml'[^$]*read_schema"),
+        (Path("file.yaml"), "read_schema"),
+        (pa.schema({"n": pa.int64()}), "infer_arrow"),
+        (["n"], "a list, not a Schema or a mapping"),
+    ],
+)
+def test_a_schema_is_a_mapping(schema: Any, message: str) -> None:
+    with pytest.raises(SchemaError, match=message):
+        Subscriptions(schema)
+
+
+def test_only_texts_are_ids() -> None:
+    subs = Subscriptions({"n": "int"})
+    subs.add("5", "n = 1")
+    unlikely: list[Any] = [5, None, ["5"]]
+    for holder in (subs, subs.compile(), subs.live()):
+        assert "5" in holder
+        assert not any(each in holder for each in unlikely)

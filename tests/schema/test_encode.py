@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.schema.unpack import unpack
+from vedette.errors import InputError
 from vedette.schema.columns import Column
 from vedette.schema.encode import Reject, encode
 from vedette.schema.keys import float_key, key
@@ -244,3 +245,21 @@ def test_keys_are_those_of_the_language() -> None:
     moment = dt.datetime(2024, 5, 1, 12, tzinfo=dt.UTC)
     found, _ = column(["2024-05-01T12:00:00Z", "2024-05-01 14:00:00+02:00"], TIMESTAMP, "timestamp")
     assert found == [key(Kind.TIMESTAMP, moment)] * 2
+
+
+@pytest.mark.parametrize("path", ["a", "a.b"])
+@pytest.mark.parametrize(
+    ("events", "message"),
+    [
+        ({"a": 1}, "the events are a dict"),
+        (iter([{"a": 1}]), r"list\(events\)"),
+        ("abc", "the events are a str"),
+        ([{"a": 1}, "x"], "event 1 is a str, not a mapping"),
+        (({"a": 1}, None), "event 1 is None, not a mapping"),
+    ],
+)
+def test_only_sequences_of_mappings_are_read(path: str, events: Any, message: str) -> None:
+    for columns in ([Column(path, INT)], []):
+        with pytest.raises(InputError, match=message):
+            encode(events, columns, Schema.of({}, closed=False))
+    assert encode(({"a": 1}, {}), [Column("a", INT)], Schema.of({"a": "int"})).size == 2

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.errors import InputError, UnknownSubscription
+from vedette.errors import InputError, NotSupported, UnknownSubscription
 from vedette.language.normalform import NormalForm
 from vedette.matching.draft import Draft
 from vedette.matching.made_up import SAMPLE
-from vedette.matching.matcher import Matcher, Reader
+from vedette.matching.matcher import Matcher, Reader, counted
 from vedette.matching.segment import Drawn, Segment
-from vedette.matching.subscriptions import check_texts, read_records, taken
+from vedette.matching.subscriptions import check_texts, placed, read_records, taken
 from vedette.matching.templates import Templates
 from vedette.matching.view import Events, Part, View, all_alive
 from vedette.schema.columns import Column, ColumnData
@@ -83,16 +83,21 @@ class LiveMatcher(Reader):
     def add_many(self, records: Iterable[Mapping[str, Any]]) -> int:
         """Add records as `Subscriptions.add_many` takes them, all at once; returns how many."""
         new: dict[str, tuple[str, str, NormalForm, str | None]] = {}
-        for id_, when, subscriber in read_records(records):
-            check_texts(id_, when, subscriber)
-            if id_ in new:
-                raise InputError(taken(id_))
-            new[id_] = id_, when, self._templates.normal_form(when), subscriber
+        places: dict[str, str] = {}
+        for id_, when, subscriber, where in read_records(records):
+            try:
+                check_texts(id_, when, subscriber)
+                if id_ in new:
+                    raise InputError(taken(id_))
+                new[id_] = id_, when, self._templates.normal_form(when), subscriber
+            except (InputError, NotSupported) as error:
+                raise placed(error, where) from None
+            places[id_] = where
         with self._lock:
             self._may_write()
-            for id_ in new:
+            for id_, where in places.items():
                 if self._find(id_) is not None:
-                    raise InputError(taken(id_))
+                    raise placed(InputError(taken(id_)), where)
             self._append(list(new.values()))
         return len(new)
 
@@ -101,8 +106,10 @@ class LiveMatcher(Reader):
             raise InputError("this matcher is closed: it matches, but takes no more changes")
 
     def __contains__(self, id_: object) -> bool:
+        if not isinstance(id_, str):
+            return False
         for part in self._current.parts:
-            ordinal = part.segment.records.ordinals.get(str(id_))
+            ordinal = part.segment.records.ordinals.get(id_)
             if ordinal is not None and part.lives(ordinal):
                 return True
         return False
@@ -253,7 +260,7 @@ class LiveMatcher(Reader):
 
     def __repr__(self) -> str:
         parts = " + ".join(f"{part.living:,}" for part in self._current.parts)
-        return f"<LiveMatcher: {len(self):,} subscriptions ({parts}), index {self._index}>"
+        return f"<LiveMatcher: {counted(len(self), 'subscription')} ({parts}), index {self._index}>"
 
 
 def _mask(alive: NDArray[np.uint64], size: int) -> NDArray[np.bool_]:

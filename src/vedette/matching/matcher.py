@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from html import escape
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,16 +13,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vedette.errors import InputError, NotSupported
+from vedette.errors import InputError, NotSupported, UnknownSubscription
 from vedette.kernels.rows import Rows, events_of, joined
 from vedette.language.check import check
 from vedette.language.checked import Checked
 from vedette.language.parser import parse
 from vedette.matching.segment import Segment
 from vedette.matching.view import Events, Part, View
-from vedette.schema.encode import Encoded, Reject
+from vedette.schema.encode import Encoded, Reject, check_batch, check_event
 from vedette.schema.paths import finder
 from vedette.schema.schema import Schema
+from vedette.schema.tables import TableEvents
 
 if TYPE_CHECKING:
     from vedette.matching.explain import Explanation
@@ -46,11 +48,18 @@ class Reader(abc.ABC):
         return self._view().living
 
     def __contains__(self, id_: object) -> bool:
+        if not isinstance(id_, str):
+            return False
         try:
-            self._view().find(str(id_))
-        except KeyError:
+            self._view().find(id_)
+        except UnknownSubscription:
             return False
         return True
+
+    def __iter__(self) -> Iterator[str]:
+        """The ids of the subscriptions, in the order of addition."""
+        for part in self._view().parts:
+            yield from part.segment.records.keep(part.mask()).ids.to_pylist()
 
     @property
     def schema(self) -> Schema:
@@ -59,7 +68,11 @@ class Reader(abc.ABC):
 
     def match(self, event: Mapping[str, Any]) -> list[str]:
         """The ids of the subscriptions that an event matches, in the order of addition."""
-        return self._view().match_one(event)
+        try:
+            return self._view().match_one(event)
+        except (AttributeError, TypeError, InputError):  # asked only now, because it would cost every event
+            check_event(event)
+            raise
 
     def match_batch(
         self,
@@ -127,13 +140,20 @@ class Reader(abc.ABC):
         """Why an event matches a subscription or does not: every part, the value seen, the nearest miss."""
         from vedette.matching.explain import explain
 
+        check_event(event)
         return explain(self._checked(id_), event)
 
-    def failing(self, events: Sequence[Mapping[str, Any]], id_: str) -> list[tuple[str, int]]:
+    def failing(self, events: Events, id_: str) -> list[tuple[str, int]]:
         """The tests that kept events from matching a subscription, and how many each; the most frequent first."""
         from vedette.matching.explain import failing
 
         checked = self._checked(id_)
+        if isinstance(events, pa.Table | pa.RecordBatch):
+            events = TableEvents(events).dicts(
+                path for column in checked.columns() for path in (column.path, column.other) if path is not None
+            )
+        elif not isinstance(events, Iterator):
+            check_batch(events)
         return [(checked.text_of(leaf), count) for leaf, count in failing(checked, events)]
 
     def _checked(self, id_: str) -> Checked:
@@ -186,7 +206,7 @@ class Matcher(Reader):
         return cls.of(*load(Path(folder), verify=verify))
 
     def __repr__(self) -> str:
-        return f"<Matcher: {len(self):,} subscriptions, index {self.index}, {self.nbytes:,} bytes>"
+        return f"<Matcher: {counted(len(self), 'subscription')}, index {self.index}, {self.nbytes:,} bytes>"
 
     def _repr_html_(self) -> str:
         facts = {
@@ -208,4 +228,18 @@ def _event_ids(events: Events, path: str) -> pa.Array:
         column = events.column(path)
         return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     find = finder(path)
-    return pa.array([find(event) for event in events])
+    ids = [find(event) for event in events]
+    if ids and all(id_ is None for id_ in ids):
+        seen = sorted({str(name) for event in islice(events, 100) for name in event})
+        raise InputError(f"no event has the attribute {path!r}\nHint: they have e.g. {', '.join(seen[:12]) or 'none'}")
+    try:
+        return pa.array(ids)
+    except (pa.ArrowException, OverflowError):
+        raise InputError(
+            f"the values of {path!r} are of several types\nHint: ids are all texts or all numbers"
+        ) from None
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things, in words that fit."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
+import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 
-from vedette.errors import InputError, NotSupported, UnknownSubscription
+from vedette.errors import FilterError, InputError, NotSupported, SchemaError, UnknownSubscription
 from vedette.language.normalform import NormalForm
 from vedette.matching.draft import Draft
 from vedette.matching.indexes import DEFAULT
@@ -68,12 +71,15 @@ class Subscriptions:
     def add_many(self, records: Iterable[Mapping[str, Any]]) -> int:
         """Add records with `id`, `when` and perhaps `subscriber` and `expires`; returns how many. All, or none.
 
-        Those that have expired are left out.
+        Those that have expired are left out. An error names the record, by its `line` if it has one.
         """
         added: list[str] = []
         try:
-            for id_, when, subscriber in read_records(records):
-                self.add(id_, when, subscriber=subscriber)
+            for id_, when, subscriber, where in read_records(records):
+                try:
+                    self.add(id_, when, subscriber=subscriber)
+                except (InputError, NotSupported) as error:
+                    raise placed(error, where) from None
                 added.append(id_)
         except BaseException:
             for id_ in added:
@@ -99,7 +105,7 @@ class Subscriptions:
         return len(self._ordinals)
 
     def __contains__(self, id_: object) -> bool:
-        return id_ in self._ordinals
+        return isinstance(id_, str) and id_ in self._ordinals
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._ordinals)
@@ -171,7 +177,20 @@ def schema_of(schema: Schema | Mapping[str, Any] | None) -> Schema:
     """A schema as people hand it in; none at all is an open one."""
     if schema is None:
         return Schema({}, closed=False)
-    return schema if isinstance(schema, Schema) else Schema.of(schema)
+    if isinstance(schema, Schema):
+        return schema
+    if not isinstance(schema, Mapping):
+        shown = reprlib.repr(schema) if isinstance(schema, str | os.PathLike) else f"a {type(schema).__name__}"
+        raise SchemaError(f"the schema is {shown}, not a Schema or a mapping\nHint: {_schema_hint(schema)}")
+    return Schema.of(schema)
+
+
+def _schema_hint(given: object) -> str:
+    if isinstance(given, str | os.PathLike):
+        return "read_schema() of vedette.files.schemas reads a schema file"
+    if isinstance(given, pa.Schema):
+        return "infer_arrow() of vedette.schema.arrow_types makes one of an Arrow schema"
+    return 'write e.g. {"price": "float", "tags": "list of string"}'
 
 
 def taken(id_: str) -> str:
@@ -195,14 +214,29 @@ def check_texts(id_: object, when: object, subscriber: object) -> None:
         raise InputError("the id of a subscription must not be empty")
 
 
-def read_records(records: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str, str | None]]:
-    """Id, text and subscriber of those that have not expired; an error says which record is wrong."""
+def placed(error: InputError | NotSupported, where: str) -> InputError | NotSupported:
+    """The same error, saying which record it is about."""
+    return error.of(where) if isinstance(error, FilterError) else type(error)(f"{where}: {error}")
+
+
+def read_records(records: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str, str | None, str]]:
+    """Id, text, subscriber and place of those that have not expired; an error says which record is wrong."""
+    if isinstance(records, Mapping | str | bytes) or not isinstance(records, Iterable):
+        raise InputError(
+            f"the records are one {type(records).__name__}, not several mappings\n"
+            'Hint: hand in a list, such as [{"id": "s1", "when": "price < 120"}]'
+        )
     now = dt.datetime.now(dt.UTC)
     for number, record in enumerate(records):
+        if not isinstance(record, Mapping):
+            hint = "record._asdict() is one" if hasattr(record, "_asdict") else 'e.g. {"id": "s1", "when": "price < 1"}'
+            raise InputError(f"record {number} is a {type(record).__name__}, not a mapping\nHint: {hint}")
+        line = record.get("line")
+        place = f"line {line}" if type(line) is int else f"record {number}"
         for name in ("id", "when"):
             if not isinstance(record.get(name), str):
-                raise InputError(f"record {number}: {name!r} must be a text, not {record.get(name)!r}")
-        where = f"record {number}, subscription {record['id']!r}"
+                raise InputError(f"{place}: {name!r} must be a text, not {record.get(name)!r}")
+        where = f"{place}, subscription {record['id']!r}"
         if record.get("predict") is not None:
             raise NotSupported(f"{where}: forecasts need a pattern over several events")
         if record.get("dialect") not in (None, "vedette"):
@@ -213,4 +247,4 @@ def read_records(records: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, st
                     continue
             except ValueError as error:
                 raise InputError(f"{where}: 'expires': {error}\nHint: write the time in ISO 8601") from None
-        yield record["id"], record["when"], record.get("subscriber")
+        yield record["id"], record["when"], record.get("subscriber"), where

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from vedette.errors import InputError
 from vedette.schema.columns import Column, ColumnData, KeyColumn
 from vedette.schema.compare import compared, compared_as
 from vedette.schema.missing import present_in, take_out
@@ -62,13 +63,48 @@ def encode(events: Sequence[Mapping[str, Any]] | Any, columns: Sequence[Column],
     as something else, or the schema does not know the attribute, such a value is just missing.
     """
     tabular = isinstance(events, pa.Table | pa.RecordBatch)
+    if not tabular and type(events) is not list:
+        check_batch(events)
     encoder = _Encoder(TableEvents(events) if tabular else _DictEvents(events), schema)
+    if not columns and not tabular:  # nobody looks into them
+        for row, event in enumerate(events):
+            check_event(event, row)
     data = {column: encoder.column(column) for column in columns}
     rejects = [encoder.rejects[row] for row in sorted(encoder.rejects)]
     if rejects:
         rows = np.array([reject.row for reject in rejects], np.int64)
         data = {column: take_out(one, rows) for column, one in data.items()}
     return Encoded(encoder.size, data, rejects)
+
+
+def check_batch(events: object) -> None:
+    """InputError where something is no sequence of events, saying what to hand in instead."""
+    name = type(events).__name__
+    if isinstance(events, Mapping):
+        hint = "hand in a list of events; match() takes a single one"
+    elif type(events).__module__.partition(".")[0] == "pandas":
+        hint = "pyarrow.Table.from_pandas(events) is a table"
+    elif callable(getattr(events, "to_arrow", None)):
+        hint = "events.to_arrow() is a table"
+    elif isinstance(events, Iterator):
+        hint = "list(events) is a list"
+    elif isinstance(events, str | bytes) or not isinstance(events, Sized) or not isinstance(events, Iterable):
+        hint = "hand in a list of dicts, an Arrow table or a record batch"
+    else:
+        return
+    raise InputError(f"the events are a {name}, not a list of events or an Arrow table\nHint: {hint}")
+
+
+def check_event(event: object, row: int | None = None) -> None:
+    """InputError where something is no event."""
+    if isinstance(event, Mapping):
+        return
+    which = "the event" if row is None else f"event {row}"
+    name = type(event).__name__
+    what = "None" if event is None else f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+    several = isinstance(event, list | tuple | pa.Table | pa.RecordBatch) and row is None
+    hint = "match_batch() takes several events" if several else 'an event is a mapping, such as {"price": 119.5}'
+    raise InputError(f"{which} is {what}, not a mapping of attributes to values\nHint: {hint}")
 
 
 class _DictEvents:
@@ -89,10 +125,15 @@ class _DictEvents:
         flat = kind is not Kind.POINT or "." not in path
         values = self._found.get((path, flat))
         if values is None:
-            if "." in path:
-                values = list(map(finder(path, flat=flat), self.events))
-            else:
-                values = [event.get(path) for event in self.events]
+            try:
+                if "." in path:
+                    values = list(map(finder(path, flat=flat), self.events))
+                else:
+                    values = [event.get(path) for event in self.events]
+            except (AttributeError, TypeError):
+                for row, event in enumerate(self.events):
+                    check_event(event, row)
+                raise
             self._found[path, flat] = values
         return values
 

@@ -122,6 +122,15 @@ class TableEvents:
             return np.array([value is not None for value in self._values(path, Kind.STRING)], np.bool_)
         return there
 
+    def dicts(self, paths: Iterable[str]) -> list[dict[str, Any]]:
+        """The events as dicts that hold what the paths lead to."""
+        sought = dict.fromkeys(name for path in paths for name in (path, path.partition(".")[0]))
+        names = [name for name in sought if self._field(name) is not None]
+        if not names:
+            return [{} for _ in range(self.size)]
+        columns = [python_values(self._field(name)) for name in names]
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
     def _field(self, name: str) -> Array | None:
         if name not in self._plain:
             positions = self.table.schema.get_all_field_indices(name)
