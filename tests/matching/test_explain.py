@@ -159,7 +159,7 @@ def test_patterns_and_broken_events_are_refused() -> None:
         explained("[price < 5] ; [price > 5]", {})
     with pytest.raises(NotSupported, match="several events"):
         failing(checked("[price < 5] ; [price > 5]"), [])
-    with pytest.raises(SchemaError, match="attribute price"):
+    with pytest.raises(SchemaError, match="attribute 'price': "):
         explained("price < 5", {"price": "x"})
 
 
@@ -202,3 +202,32 @@ def test_explanations_agree_with_evaluate(filter_: Filter, event: dict[str, Any]
     assert (found.failed == ()) == found.matched
     assert "The event" in str(found)
     assert "<ul>" in found._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (
+            "any(scores) not  in (1, 2)",
+            "✗ any(scores) not in (1, 2)   scores was [1, 2], needed some element not one of 1",
+        ),
+        ("all(scores) NOT IN (1, 2)", "✗ all(scores) NOT IN (1, 2)   scores was [1, 2], needed every element not one"),
+        ("volume not between 1 and 9", "✗ volume not between 1 and 9   volume was 5, needed not between 1 and 9"),
+        ("issue not like 'I%'", "✗ issue not like 'I%'   issue was 'IBM', needed not like 'I%'"),
+    ],
+)
+def test_a_test_with_not_inside_is_one_line_as_written(text: str, line: str) -> None:
+    event = {"scores": [1, 2], "volume": 5, "issue": "IBM"}
+    found = explained(f"{text} and volume > 1", event)
+    assert str(found).splitlines()[2].startswith(f"├─ {line}")
+    assert [each.truth for each in found.failed] == [False]
+    assert found.nearest == found.failed
+    assert [(checked(text).text_of(part), count) for part, count in failing(checked(text), [event])] == [(text, 1)]
+    assert explained(f"not ({text})", event).matched
+
+
+def test_far_misses_are_written_out() -> None:
+    found = explained("place within 2500.5 km of point(0, 0)", {"place": [75, 0]})
+    assert found.root.why.endswith("needed within 2,500.5 km of point(0, 0): missed by 5,840 km")
+    found = explained("day < '2014-05-01'", {"day": "2024-05-01"})
+    assert found.root.why.endswith("missed by 3,650 d")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import html
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from vedette.errors import NotSupported, SchemaError
 from vedette.language.checked import AndPart, Checked, Leaf, NotPart, OrPart, Part, leaves
 from vedette.language.evaluate import Event, Truth, every, opposite, some
 from vedette.matching.reasons import Miss, reason
+from vedette.schema.encode import check_event
 
 _MARKS = {True: "✓", False: "✗", None: "?"}
 _COLOURS = {True: "#1a7f37", False: "#cf222e", None: "#9a6700"}
@@ -90,7 +91,8 @@ def failing(checked: Checked, events: Iterable[Event]) -> list[tuple[Leaf, int]]
     if checked.root is None:
         raise NotSupported("a pattern speaks of several events; ask for one of its steps as a filter")
     counts: Counter[int] = Counter()
-    for event in events:
+    for row, event in enumerate(events):
+        check_event(event, row)
         try:
             root = _explained(checked, checked.root, event, True)
         except SchemaError:
@@ -109,6 +111,8 @@ def _explained(checked: Checked, part: Part, event: Event, wanted: bool) -> Expl
         return Explained(part, text, found, wanted, parts=parts)
     if isinstance(part, NotPart):
         inner = _explained(checked, part.part, event, not wanted)
+        if inner.text == text and not inner.parts:  # `x not in (…)` is one test to whoever wrote it
+            return replace(inner, truth=opposite(inner.truth), wanted=wanted)
         return Explained(part, text, opposite(inner.truth), wanted, parts=(inner,))
     found_reason = reason(part, event, checked.schema, wanted)
     return Explained(part, text, found_reason.truth, wanted, found_reason.value, found_reason.why, found_reason.missed)

@@ -132,12 +132,21 @@ def _is_point(value: Any) -> bool:
 def _duration(seconds: float) -> str:
     for size, name in ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min")):
         if seconds >= size:
-            return f"{seconds / size:.3g} {name}"
+            return f"{_rounded(seconds / size)} {name}"
     return f"{seconds:.6g} s"
 
 
 def _length(metres: float) -> str:
-    return f"{metres / 1000:.3g} km" if metres >= 1000 else f"{metres:.3g} m"
+    return f"{_rounded(metres / 1000)} km" if metres >= 1000 else f"{_rounded(metres)} m"
+
+
+def _rounded(number: float) -> str:
+    """Three digits, and never an exponent where there are many."""
+    return f"{float(f'{number:.3g}'):,.15g}"
+
+
+def _radius(metres: float) -> str:
+    return f"{metres / 1000:,.9g} km" if metres >= 1000 else f"{metres:.9g} m"
 
 
 # ---------------------------------------------------------------- what was needed
@@ -198,7 +207,7 @@ _PHRASES: dict[type, Callable[[Any], str]] = {
     TextTest: _text_phrase,
     InNetwork: lambda test: f"in {' or '.join(test.networks[:6])}",
     Within: lambda test: "inside the region",
-    Near: lambda test: f"within {_length(test.metres)} of point({test.centre.x:g}, {test.centre.y:g})",
+    Near: lambda test: f"within {_radius(test.metres)} of point({test.centre.x:g}, {test.centre.y:g})",
 }
 
 # ---------------------------------------------------------------- by how much it was missed
