@@ -172,3 +172,26 @@ def test_nothing_but_a_snapshot_is_overwritten(tmp_path: Path) -> None:
 def test_opening_what_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(SnapshotError, match="is not a snapshot"):
         Matcher.open(tmp_path / "nowhere")
+
+
+def test_an_old_snapshot_comes_back_if_the_new_one_cannot_take_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subs = Subscriptions({"n": "int"})
+    subs.add("a", "n = 1")
+    subs.compile().save(tmp_path / "set")
+    subs.add("b", "n = 1")
+    rename, moves = Path.rename, []
+
+    def second_fails(path: Path, target: Path) -> Path:
+        moves.append(path)
+        if len(moves) == 2:
+            raise PermissionError("no")
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", second_fails)
+    with pytest.raises(PermissionError):
+        subs.compile().save(tmp_path / "set")
+    monkeypatch.undo()
+    assert os.listdir(tmp_path) == ["set"]
+    assert Matcher.open(tmp_path / "set").match({"n": 1}) == ["a"]

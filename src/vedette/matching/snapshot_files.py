@@ -85,7 +85,12 @@ class SnapshotWriter:
         # A folder cannot be renamed over a full one: the old one steps aside, and stays mapped where it is open.
         old = Path(tempfile.mkdtemp(prefix=f".{self._folder.name}.", dir=self._folder.parent))
         self._folder.rename(old / "old")
-        self._temporary.rename(self._folder)
+        try:
+            self._temporary.rename(self._folder)
+        except OSError:
+            (old / "old").rename(self._folder)
+            old.rmdir()
+            raise
         shutil.rmtree(old)
 
 
