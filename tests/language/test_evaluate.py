@@ -246,9 +246,9 @@ def test_an_unknown_attribute_is_read_as_the_one_it_is_compared_with() -> None:
 @pytest.mark.parametrize(
     ("text", "event", "message"),
     [
-        ("i > 5", {"i": "7"}, "attribute i: '7' is not a whole number"),
-        ("i > 5 or i < f", {"i": 9, "f": "x"}, "attribute f: 'x' is not a number"),
-        ("any(li) = 5", {"li": 5}, "attribute li: 5 is not a list"),
+        ("i > 5", {"i": "7"}, "attribute 'i': '7' is not a whole number"),
+        ("i > 5 or i < f", {"i": 9, "f": "x"}, "attribute 'f': 'x' is not a number"),
+        ("any(li) = 5", {"li": 5}, "attribute 'li': 5 is not a list"),
     ],
 )
 def test_values_that_break_the_schema_are_refused(text: str, event: dict[str, Any], message: str) -> None:

@@ -142,7 +142,7 @@ def value_of(path: str, type_: Type | None, event: Event, schema: Schema | None)
             return read(wanted.kind, json_text(value) if mixed else value)
         except ValueError as error:
             if strict:
-                raise SchemaError(f"attribute {path}: {error}") from None
+                raise SchemaError(f"attribute {path!r}: {error}") from None
             return None
 
     if not wanted.is_list:
@@ -152,7 +152,7 @@ def value_of(path: str, type_: Type | None, event: Event, schema: Schema | None)
     if mixed:
         return [one(raw)]
     if strict:
-        raise SchemaError(f"attribute {path}: {raw!r} is not a list")
+        raise SchemaError(f"attribute {path!r}: {raw!r} is not a list")
     return None
 
 

@@ -147,7 +147,8 @@ class View:
         encoded = encode(events, self.columns, self.schema)
         if encoded.rejects and rejects is None:
             one = encoded.rejects[0]
-            more = f" (and {len(encoded.rejects) - 1:,} more events)" if len(encoded.rejects) > 1 else ""
+            others = len(encoded.rejects) - 1
+            more = f" (and {others:,} more event{'s' if others > 1 else ''})" if others else ""
             raise SchemaError(
                 f"event {one.row}, attribute {one.attribute!r}: {one.reason}{more}\n"
                 "Hint: hand in a list as `rejects` to have such events set aside"
