@@ -230,3 +230,17 @@ def test_only_texts_are_ids() -> None:
     for holder in (subs, subs.compile(), subs.live()):
         assert "5" in holder
         assert not any(each in holder for each in unlikely)
+        for each in unlikely:
+            with pytest.raises(UnknownSubscription, match="there is no subscription"):
+                holder.text(each)
+    with pytest.raises(UnknownSubscription, match="there is no subscription 5"):
+        subs.remove(unlikely[0])
+
+
+@pytest.mark.parametrize("sample", [{"n": 1}, iter([{"n": 1}])])
+def test_a_sample_is_a_batch_of_events(sample: Any) -> None:
+    subs = Subscriptions({"n": "int"})
+    subs.add("a", "n = 1")
+    for build in (subs.compile, subs.live):
+        with pytest.raises(InputError, match=r"Hint: (hand in a list|list)"):
+            build(sample=sample)

@@ -20,7 +20,7 @@ from vedette.matching.matcher import Matcher
 from vedette.matching.segment import Drawn, Segment
 from vedette.matching.templates import Templates
 from vedette.matching.view import Events
-from vedette.schema.encode import encode
+from vedette.schema.encode import check_batch, encode
 from vedette.schema.keys import read
 from vedette.schema.schema import Schema
 from vedette.schema.types import Kind
@@ -54,9 +54,8 @@ class Subscriptions:
 
     def remove(self, id_: str) -> None:
         """Remove a subscription; UnknownSubscription if there is none."""
-        ordinal = self._ordinals.pop(id_, None)
-        if ordinal is None:
-            raise UnknownSubscription(f"there is no subscription {id_!r}")
+        ordinal = self._ordinal(id_)
+        del self._ordinals[id_]
         self._alive[ordinal] = 0
         if len(self._alive) > _TIDY + 2 * len(self._ordinals):
             self._sweep()
@@ -125,10 +124,9 @@ class Subscriptions:
         return self._draft.subscribers[ordinal - first]
 
     def _ordinal(self, id_: str) -> int:
-        try:
-            return self._ordinals[id_]
-        except KeyError:
-            raise UnknownSubscription(f"there is no subscription {id_!r}") from None
+        if id_ not in self:
+            raise UnknownSubscription(f"there is no subscription {id_!r}")
+        return self._ordinals[id_]
 
     def _first(self) -> int:
         """The ordinal of the draft's first subscription."""
@@ -153,6 +151,8 @@ class Subscriptions:
 
         `progress` is told what is being done, step by step.
         """
+        if sample is not None:
+            check_batch(sample)
         tell = progress or _nobody
         tell("drawing up")
         drawn = self.drawn()

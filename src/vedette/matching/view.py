@@ -107,7 +107,7 @@ class View:
 
     def find(self, id_: str) -> tuple[Segment, int]:
         """The segment and the ordinal in it of a living subscription."""
-        for part in reversed(self.parts):
+        for part in reversed(self.parts) if isinstance(id_, str) else ():
             try:
                 ordinal = part.segment.records.ordinal(id_)
             except UnknownSubscription:

@@ -63,8 +63,7 @@ def encode(events: Sequence[Mapping[str, Any]] | Any, columns: Sequence[Column],
     as something else, or the schema does not know the attribute, such a value is just missing.
     """
     tabular = isinstance(events, pa.Table | pa.RecordBatch)
-    if not tabular and type(events) is not list:
-        check_batch(events)
+    check_batch(events)
     encoder = _Encoder(TableEvents(events) if tabular else _DictEvents(events), schema)
     if not columns and not tabular:  # nobody looks into them
         for row, event in enumerate(events):
@@ -78,7 +77,9 @@ def encode(events: Sequence[Mapping[str, Any]] | Any, columns: Sequence[Column],
 
 
 def check_batch(events: object) -> None:
-    """InputError where something is no sequence of events, saying what to hand in instead."""
+    """InputError where something is no sequence or table of events, saying what to hand in instead."""
+    if isinstance(events, list | pa.Table | pa.RecordBatch):
+        return
     name = type(events).__name__
     if isinstance(events, Mapping):
         hint = "hand in a list of events; match() takes a single one"
