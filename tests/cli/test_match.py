@@ -234,8 +234,18 @@ def test_one_bad_value_does_not_change_the_type_of_all(name: str, tmp_path: Path
     result = vedette("match", subscriptions, place, "-o", "-", stdin=text)
     assert result.exit_code == 0
     assert pairs(result.stdout) == [("0", "s1"), ("0", "s2"), ("1", "s1"), ("1", "s2"), ("3", "s2")]
-    assert "not every price is float, which subscriptions expect" in result.stderr
+    assert "price is read as float, as subscriptions expect" in result.stderr
     assert "1 of 4 events rejected" in result.stderr
+
+
+@pytest.mark.parametrize("rows", ["IBM,,1\nIBM,,2\n", "", "oops\n"])
+def test_a_column_without_values_has_no_type(rows: str, tmp_path: Path) -> None:
+    subscriptions = write_lines(tmp_path / "s.jsonl", [{"id": "s1", "when": "price < 3 or volume > 1"}])
+    events = tmp_path / "e.csv"
+    events.write_text(f"issue,price,volume\n{rows}")
+    result = vedette("match", subscriptions, events, "-o", "-")
+    assert result.exit_code == 0
+    assert pairs(result.stdout) == ([("1", "s1")] if "IBM" in rows else [])
 
 
 @pytest.mark.parametrize("name", ["e.jsonl", "e.csv"])

@@ -126,7 +126,7 @@ def _load(file: SubscriptionFile, events: EventStream, terminal: Terminal) -> Su
             raise
     subscriptions = load_subscriptions(file, events.schema, terminal, records)
     for path, type_ in changed.items():
-        terminal.warn(f"not every {path} is {type_}, which subscriptions expect: other values are rejected")
+        terminal.warn(f"{path} is read as {type_}, as subscriptions expect; events with another value are rejected")
     return subscriptions
 
 

@@ -50,11 +50,10 @@ def wanted_types(records: Iterable[SubscriptionRecord], schema: Schema, paths: f
     return wanted
 
 
-def held_by(first: EventChunk, wanted: Mapping[str, Type], schema: Schema) -> bool:
-    """Most of these events hold what is expected."""
-    encoded = encode(first.events, [Column(path, type_) for path, type_ in wanted.items()], schema)
-    rejected = len(first.rejects) + len(encoded.rejects)
-    return rejected <= (1 - _MOST) * (len(first) + len(first.rejects))
+def held_by(before: EventChunk, after: EventChunk, wanted: Mapping[str, Type], schema: Schema) -> bool:
+    """Most of the events that could be read `before` hold what is expected: they are not rejected `after`."""
+    encoded = encode(after.events, [Column(path, type_) for path, type_ in wanted.items()], schema)
+    return len(after) - len(encoded.rejects) >= _MOST * len(before)
 
 
 def _checked(expression: Expression, schema: Schema, text: str) -> Checked | None:

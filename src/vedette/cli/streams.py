@@ -66,13 +66,14 @@ class EventStream(Iterator[EventChunk]):
             return {}
         schema = self.schema
         settled = Schema({**schema.attributes, **wanted}, closed=False, mixed=schema.mixed - wanted.keys())
-        events, first = self._events, self.peek()
+        events, before = self._events, self.peek()
+        after = before
         if events.source.format == "csv":
             events = read_events(self._place, format=self._format, schema=settled)
-            first = next(events, None)
-        if first is None or not held_by(first, wanted, settled):
+            after = next(events, None)
+        if before is not None and after is not None and not held_by(before, after, wanted, settled):
             return {}
-        self._events, self._held, self._settled = events, first, settled
+        self._events, self._held, self._settled = events, after, settled
         return wanted
 
     def only(self, paths: Iterable[str]) -> None:
