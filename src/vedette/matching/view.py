@@ -26,6 +26,7 @@ from vedette.schema.schema import Schema
 Events: TypeAlias = Sequence[Mapping[str, Any]] | pa.Table | pa.RecordBatch
 
 PIECE = 65_536  # events that are matched together: enough for the indexes, few enough for the cache
+_FIRST_PIECE = 8_192  # while nothing is known of how many matches events have
 _PIECE_LEAST = 1_024
 _MATCHES = 16_000_000  # matches of one piece beyond which memory costs more than larger pieces save
 
@@ -101,6 +102,7 @@ class View:
     def followed_by(self, parts: tuple[Part, ...]) -> View:
         """The next state, with what need not be worked out again."""
         view = View(self.schema, parts)
+        view.__dict__["_experience"] = self._experience
         if view.columns == self.columns and "_encode_one" in self.__dict__:
             view.__dict__["_encode_one"] = self._encode_one
         return view
@@ -142,6 +144,10 @@ class View:
 
     # ------------------------------------------------------------ batches
 
+    @once
+    def _experience(self) -> _Experience:
+        return _Experience()
+
     def encode(self, events: Events, rejects: list[Reject] | None = None) -> Encoded:
         """The columns that are read; values that break the schema are an error, or listed in `rejects`."""
         encoded = encode(events, self.columns, self.schema)
@@ -171,7 +177,7 @@ class View:
                 rows = side_by_side(rows, found, self.first[number]) if number else found
             return rows if accepted is None else _only(rows, accepted[start:stop])
 
-        return _in_pieces(encoded.size, match_piece, threads)
+        return _in_pieces(encoded.size, match_piece, threads, self._experience)
 
     def table(self, pieces: Sequence[Rows], event_ids: pa.Array | None = None) -> pa.Table:
         """Rows as an Arrow table (event, subscription), a chunk for each piece."""
@@ -193,30 +199,40 @@ def _only(rows: Rows, accepted: NDArray[np.bool_]) -> Rows:
     return Rows(np.concatenate(([0], np.cumsum(counts))), rows.subscription[kept])
 
 
+class _Experience:
+    """How many matches an event has had of late; unknown before the first."""
+
+    matches_per_event: float | None = None
+
+    def piece(self) -> int:
+        """How many events to match together, so that their matches do not take too much memory."""
+        if self.matches_per_event is None:
+            return _FIRST_PIECE
+        return max(_PIECE_LEAST, min(PIECE, int(_MATCHES / max(self.matches_per_event, 1.0))))
+
+    def learn(self, rows: Rows) -> None:
+        """What came of one piece."""
+        self.matches_per_event = len(rows.subscription) / max(len(rows.start) - 1, 1)
+
+
 class _Pieces:
     """Hands out pieces of a batch, smaller ones where many matches come of them."""
 
-    def __init__(self, size: int, threads: int) -> None:
+    def __init__(self, size: int, threads: int, experience: _Experience) -> None:
         self._size = size
+        self._share = max(64, _blocks(-(-size // threads)))
+        self._experience = experience
         self._lock = threading.Lock()
         self._next = 0
-        self._piece = min(PIECE, max(64, _blocks(-(-size // threads))))
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         while True:
             with self._lock:
                 start = self._next
-                stop = self._next = min(self._size, start + self._piece)
+                stop = self._next = min(self._size, start + min(self._share, _blocks(self._experience.piece())))
             if start >= stop:
                 return
             yield start, stop
-
-    def learn(self, rows: Rows) -> None:
-        """How many matches came of one piece."""
-        events, matches = len(rows.start) - 1, len(rows.subscription)
-        if matches > _MATCHES // 4:
-            with self._lock:
-                self._piece = min(self._piece, max(_PIECE_LEAST, _blocks(_MATCHES * events // matches)))
 
 
 def _blocks(events: int) -> int:
@@ -230,15 +246,15 @@ def _helpers(threads: int, process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max(1, threads - 1), thread_name_prefix="vedette-match")
 
 
-def _in_pieces(size: int, match_piece: Callable[[int, int], Rows], threads: int) -> list[Rows]:
+def _in_pieces(size: int, match_piece: Callable[[int, int], Rows], threads: int, experience: _Experience) -> list[Rows]:
     """Every piece in its place, by as many threads."""
-    pieces = _Pieces(size, max(1, threads))
+    pieces = _Pieces(size, max(1, threads), experience)
     done: dict[int, Rows] = {}
 
     def work() -> None:
         for start, stop in pieces:
             rows = done[start] = match_piece(start, stop)
-            pieces.learn(rows)
+            experience.learn(rows)
 
     helpers = [_helpers(threads, os.getpid()).submit(work) for _ in range(threads - 1)] if size > 64 else []
     work()
