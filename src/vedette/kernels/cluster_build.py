@@ -18,6 +18,7 @@ from vedette.kernels.cluster_choice import HIGHEST, Frequencies, Path, Settings,
 from vedette.kernels.cluster_pages import PAGES, Pages, no_pages, write_pages
 from vedette.kernels.clusters import GRID, HASH, NO_CHILD, TOKEN, hash_place
 from vedette.kernels.compile import kernel
+from vedette.kernels.growing import grown, grown_rows
 
 DEEPEST = 40
 CROWD = 64.0  # events that make a page's lanes full: from there on verifying costs the least per event
@@ -57,34 +58,11 @@ class Work(NamedTuple):
 
 
 @kernel
-def rows_with_room(array: NDArray, needed: int) -> NDArray:
-    """The array, or a copy with more rows."""
-    if needed <= array.shape[0]:
-        return array
-    copy = np.empty((2 * array.shape[0], array.shape[1]), array.dtype)
-    for i in range(array.shape[0]):
-        for j in range(array.shape[1]):
-            copy[i, j] = array[i, j]
-    return copy
-
-
-@kernel
-def with_room(array: NDArray[np.int32], needed: int) -> NDArray[np.int32]:
-    """The array, or a longer copy."""
-    if needed <= array.shape[0]:
-        return array
-    copy = np.empty(max(needed, 2 * array.shape[0]), np.int32)
-    for i in range(array.shape[0]):
-        copy[i] = array[i]
-    return copy
-
-
-@kernel
 def push(work: Work, task: Task) -> Work:
     """Let a task wait."""
     n = work.waiting[0]
-    tasks = rows_with_room(work.tasks, n + 1)
-    weights = rows_with_room(work.weights, n + 1)
+    tasks = grown_rows(work.tasks, n + 1)
+    weights = grown_rows(work.weights, n + 1)
     tasks[n, 0] = task.first
     tasks[n, 1] = task.last
     tasks[n, 2] = task.slot
@@ -109,7 +87,7 @@ def pop(work: Work) -> Task:
 @kernel
 def with_step(work: Work, step: int, column: int, low: int, high: int, before: int) -> Work:
     """Write step number `step` of a path."""
-    steps = rows_with_room(work.steps, step + 1)
+    steps = grown_rows(work.steps, step + 1)
     steps[step, 0] = column
     steps[step, 1] = low
     steps[step, 2] = high
@@ -170,8 +148,8 @@ def grid_shift(
 def add_branch(layout: Layout, column: int, kind: int, base: int, shift: int, size: int, slots: int) -> Layout:
     """Append a branch with that many empty slots for children."""
     used = layout.used
-    branches = rows_with_room(layout.branches, used[BRANCHES] + 1)
-    children = with_room(layout.children, used[CHILDREN] + slots)
+    branches = grown_rows(layout.branches, used[BRANCHES] + 1)
+    children = grown(layout.children, used[CHILDREN] + slots)
     branches[used[BRANCHES], 0] = column
     branches[used[BRANCHES], 1] = kind
     branches[used[BRANCHES], 2] = base
@@ -208,7 +186,7 @@ def grid_tasks(
     for cell in range(cells):
         starts[cell + 1] += starts[cell]
     total = starts[cells]
-    lists = with_room(work.lists, task.last + total)
+    lists = grown(work.lists, task.last + total)
     at = np.empty(cells, np.int64)
     for cell in range(cells):
         at[cell] = task.last + starts[cell]
@@ -251,7 +229,7 @@ def hash_tasks(
     size = np.int64(branch[4])
     slots = np.int64(branch[5])
     n = members.shape[0]
-    lists = with_room(work.lists, task.last + n)
+    lists = grown(work.lists, task.last + n)
     work = Work(lists, work.tasks, work.weights, work.steps, work.waiting)
     spots = np.empty(n, np.int64)
     starts = np.zeros(size + 1, np.int64)
@@ -412,7 +390,7 @@ def build(
             walk_back(path, work.steps, step, frequencies)
             continue
         node = layout.used[NODES]
-        nodes = rows_with_room(layout.nodes, node + 1)
+        nodes = grown_rows(layout.nodes, node + 1)
         layout = Layout(nodes, layout.branches, layout.children, layout.used)
         layout.used[NODES] += 1
         first_branch = layout.used[BRANCHES]

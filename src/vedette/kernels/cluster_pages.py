@@ -11,6 +11,7 @@ from vedette.kernels.bundles import PredicateTable
 from vedette.kernels.cluster_choice import IMPLIED, Frequencies, Path, first_predicates, weigh_all
 from vedette.kernels.clusters import TOKEN_COLUMN
 from vedette.kernels.compile import kernel
+from vedette.kernels.growing import grown
 
 SLOTS = 16384  # of the hash that finds equal predicates; a page has at most a quarter as many
 MOST_PREDICATES = SLOTS // 4
@@ -43,23 +44,12 @@ def no_pages(ranks: int) -> Pages:
 
 
 @kernel
-def longer(array: NDArray, used: int, more: int) -> NDArray:
-    """The array, or a copy with room for `more` after the `used`."""
-    if used + more <= array.shape[0]:
-        return array
-    copy = np.empty(2 * array.shape[0] + more, array.dtype)
-    for i in range(used):
-        copy[i] = array[i]
-    return copy
-
-
-@kernel
 def with_room(pages: Pages, entries: int, predicates: int) -> Pages:
     """The same pages, with room for one more of that size."""
     used = pages.used
     most = 3 + 4 * entries + 5 * predicates
     return Pages(
-        longer(pages.pages, used[PAGES] + 1, 1), longer(pages.body, used[WORDS], most), used, pages.slots, pages.place
+        grown(pages.pages, used[PAGES] + 2), grown(pages.body, used[WORDS] + most), used, pages.slots, pages.place
     )
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from vedette.kernels.bundles import CodedBatch
 from vedette.kernels.compile import kernel
+from vedette.kernels.growing import grown, grown_rows
 from vedette.kernels.lanes import FEW_LANES, LANES, bits_set, compress16, fill16, lowest_bit, within16, within64
 from vedette.kernels.tokens import contains_token
 
@@ -72,29 +73,6 @@ def with_token(
         if contains_token(batch.set_start, batch.set_tokens, number, token) != wanted:
             mask &= ~(np.uint64(1) << np.uint64(lane))
     return mask
-
-
-@kernel
-def grown(array: NDArray[np.int32], needed: int) -> NDArray[np.int32]:
-    """The array itself, or a longer copy with room for `needed`."""
-    if needed <= array.shape[0]:
-        return array
-    longer = np.empty(max(needed, 2 * array.shape[0]), np.int32)
-    for i in range(array.shape[0]):
-        longer[i] = array[i]
-    return longer
-
-
-@kernel
-def grown_rows(array: NDArray[np.int64], needed: int) -> NDArray[np.int64]:
-    """The array itself, or a copy with room for `needed` rows."""
-    if needed <= array.shape[0]:
-        return array
-    longer = np.empty((max(needed, 2 * array.shape[0]), array.shape[1]), np.int64)
-    for i in range(array.shape[0]):
-        for j in range(array.shape[1]):
-            longer[i, j] = array[i, j]
-    return longer
 
 
 @kernel
