@@ -1,7 +1,7 @@
 """Many events in one instruction: interval tests over 16 or 64 ranks at a time, and writing out those that passed.
 
 LLVM's vector types say exactly what is meant (load, subtract, compare, take the mask), which the loop
-vectoriser only finds half of the time: 2.6 ns against 6.3 ns for 64 lanes on an AVX-512 machine.
+vectoriser does not: it took more than twice as long for 64 lanes on an AVX-512 machine.
 Without the compiler (NUMBA_DISABLE_JIT=1) plain NumPy does the same.
 """
 
