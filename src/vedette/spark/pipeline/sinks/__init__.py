@@ -1,0 +1,1 @@
+"""Where notifications go, and how each place gets them once."""
