@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,8 +21,11 @@ from vedette.language.render import render
 from vedette.matching import view as view_module
 from vedette.matching.indexes import NAMES
 from vedette.matching.matcher import Matcher
+from vedette.matching.records import Records
+from vedette.matching.segment import Segment
 from vedette.matching.subscriptions import Subscriptions
 from vedette.schema.encode import Reject
+from vedette.schema.schema import Schema
 
 EVENTS = random_events(40)
 
@@ -301,3 +307,64 @@ def test_a_matcher_lists_its_ids_and_counts_in_words() -> None:
         assert "2 subscriptions" in repr(live)
         assert list(live.frozen()) == ["b", "c"]
     assert list(_stock()) == ["cheap", "ibm", "either"]
+
+
+# ---------------------------------------------------------------- versions
+
+
+def _versioned(*records: tuple[str, str, str | None], schema: object = None, index: str = "clusters") -> str:
+    subs = Subscriptions(schema or {"price": "float", "issue": "string"})  # type: ignore[arg-type]
+    for id_, when, subscriber in records:
+        subs.add(id_, when, subscriber=subscriber)
+    return subs.compile(index).version
+
+
+ONE, TWO = ("s1", "price < 3", "ann"), ("s2", "issue = 'é'", None)
+
+
+def test_the_same_subscriptions_have_the_same_version(tmp_path: Path) -> None:
+    version = _versioned(ONE, TWO)
+    assert re.fullmatch("[0-9a-f]{12}", version)
+    assert {_versioned(ONE, TWO, index=index) for index in NAMES} == {version}
+    assert _versioned(ONE, TWO, schema={"issue": "string", "price": "float"}) == version
+    subs = Subscriptions({"price": "float", "issue": "string"})
+    subs.add("gone", "price > 1")
+    subs.add(ONE[0], ONE[1], subscriber=ONE[2])
+    subs.add(TWO[0], TWO[1])
+    subs.remove("gone")  # its bytes may still lie before those of the others
+    matcher = subs.compile(sample=[{"price": 2.0}])
+    assert matcher.version == version
+    matcher.save(tmp_path / "snapshot")
+    assert Matcher.open(tmp_path / "snapshot").version == version
+
+
+def test_every_difference_gives_another_version() -> None:
+    versions = [
+        _versioned(ONE, TWO),
+        _versioned(TWO, ONE),
+        _versioned(ONE),
+        _versioned(),
+        _versioned(("s1", "price < 3", "bob"), TWO),
+        _versioned(("s1", "price < 3", None), TWO),
+        _versioned(("s1", "price < 3", ""), TWO),
+        _versioned(("s1", "price <  3", "ann"), TWO),
+        _versioned(("s", "price < 3", "ann"), TWO),
+        _versioned(ONE, TWO, schema={"price": "int", "issue": "string"}),
+        _versioned(ONE, TWO, schema={"price": "float", "issue": "mixed"}),
+        _versioned(ONE, TWO, schema=Schema.of({"price": "float", "issue": "string"}, closed=False)),
+    ]
+    assert len(set(versions)) == len(versions)
+
+
+def test_where_there_are_no_texts_the_version_tells_what_was_compiled() -> None:
+    def version(*whens: str, index: str = "scan") -> str:
+        subs = Subscriptions(SCHEMA)
+        for number, when in enumerate(whens):
+            subs.add(str(number), when)
+        drawn = subs.drawn()
+        bare = replace(drawn, records=Records.of(drawn.records.ids))
+        return Matcher.of(Segment.build(bare, index=index), SCHEMA).version
+
+    texts = ["i < 3", "i < 4", "s = 'a'", "s = 'b'", "s < 'a'", "s in ('a', 'b') and i = 3", "s like '%x%'"]
+    assert len({version(text) for text in texts}) == len(texts)
+    assert version(*texts) == version(*texts, index="clusters") != version(*texts[1:], texts[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import hashlib
 from collections.abc import Iterator, Mapping
 from html import escape
 from itertools import islice
@@ -18,6 +19,7 @@ from vedette.kernels.rows import Rows, events_of, joined
 from vedette.language.check import check
 from vedette.language.checked import Checked
 from vedette.language.parser import parse
+from vedette.matching.once import once
 from vedette.matching.segment import Segment
 from vedette.matching.view import Events, Part, View
 from vedette.schema.encode import Encoded, Reject, check_batch, check_event
@@ -181,6 +183,19 @@ class Matcher(Reader):
     def segment(self) -> Segment:
         """The compiled set itself."""
         return self._fixed.parts[0].segment
+
+    @once
+    def version(self) -> str:
+        """Twelve hexadecimal digits that name what is subscribed to.
+
+        The same ids, subscribers, texts and schema have the same version, whatever index they were compiled into,
+        and wherever; any difference gives another one.
+        """
+        found = hashlib.sha256(self.segment.records.digest())
+        found.update("\n".join([f"closed: {self.schema.closed}", *sorted(str(self.schema).split("\n"))]).encode())
+        if not self.segment.records.has_texts:  # then only what was compiled tells what is asked for
+            found.update(self.segment.digest())
+        return found.hexdigest()[:12]
 
     @property
     def index(self) -> str:

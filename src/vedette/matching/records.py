@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -79,6 +80,25 @@ class Records:
         if not len(found):
             raise UnknownSubscription(f"there is no subscription {id_!r}")
         return int(found[-1])
+
+    @property
+    def has_texts(self) -> bool:
+        """Every subscription came with its text."""
+        return int(self.table.column(1).null_count) == 0
+
+    def digest(self) -> bytes:
+        """A hash of everything here; the same for the same subscriptions in the same order, wherever they lie."""
+        found = hashlib.sha256()
+        for column in self.table.columns:
+            _, offsets, data = column.buffers()
+            bounds = np.frombuffer(offsets, np.int64, len(column) + 1, column.offset * 8) if offsets else np.zeros(1)
+            lengths = np.diff(bounds)
+            if column.null_count:  # null is not the empty text
+                lengths[~column.is_valid().to_numpy(zero_copy_only=False)] = -1
+            found.update(lengths.astype("<i8").data)
+            if data is not None:
+                found.update(memoryview(data)[int(bounds[0]) : int(bounds[-1])])
+        return found.digest()
 
     @once
     def ordinals(self) -> dict[str, int]:

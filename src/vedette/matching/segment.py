@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ from vedette.matching.coding import decode_clauses, encode_clauses
 from vedette.matching.index import Index
 from vedette.matching.indexes import DEFAULT, index_class
 from vedette.matching.made_up import SAMPLE, made_up_events
+from vedette.matching.rank_columns import TextRanks
 from vedette.matching.records import Records
 from vedette.schema.columns import Column, ColumnData
 
@@ -111,6 +113,27 @@ class Segment:
         """The bytes of constants, predicates and index; ids and texts are beside them."""
         arrays: list[NDArray[Any]] = [*self.table, self.owner, self.repeats, *self.index.arrays().values()]
         return self.codebook.nbytes + sum(array.nbytes for array in arrays)
+
+    def digest(self) -> bytes:
+        """A hash of the predicates and their constants, whatever the index."""
+        found = hashlib.sha256()
+        arrays: list[NDArray[Any]] = [*self.table, self.owner]
+        for ranks in self.codebook.ranks:
+            found.update(repr(ranks.column).encode())
+            if isinstance(ranks, TextRanks):
+                found.update(repr(ranks.values.to_pylist()).encode())
+                arrays.append(np.zeros(0) if ranks.codes is None else ranks.codes)
+            else:
+                arrays.append(ranks.steps.breakpoints)
+        for member in self.codebook.members:
+            arrays += [member.start, member.tokens]
+        for probe in self.codebook.probes:
+            found.update(repr(probe.column).encode())
+            arrays += probe.table.arrays().values()
+        for array in arrays:
+            found.update(f"{array.dtype}{array.shape}".encode())
+            found.update(np.ascontiguousarray(array).data)
+        return found.digest()
 
     def drawn(self) -> Drawn:
         """What the segment was built from."""
