@@ -14,9 +14,9 @@ from rich.text import Text
 
 from vedette.cli.endings import BAD_INPUT
 from vedette.cli.places import refuse_clashes
-from vedette.cli.problems import FILTERS_ONLY, Problem, refusal
 from vedette.cli.terminal import Terminal, error_console, output_console
 from vedette.errors import FilterError, NotSupported
+from vedette.files.problems import FILTERS_ONLY, Problem, refusal
 from vedette.files.schemas import read_schema
 from vedette.files.subscriptions import SubscriptionFile, SubscriptionRecord, read_subscriptions
 from vedette.language.ast import Composite

@@ -13,10 +13,10 @@ from rich.text import Text
 from vedette.cli.explanations import styled
 from vedette.cli.lookup import find_event, find_subscription, python_events
 from vedette.cli.places import refuse_clashes
-from vedette.cli.problems import BadSubscriptions, Problem, refusal
 from vedette.cli.streams import EventStream, paths_of
 from vedette.cli.terminal import Terminal, output_console
 from vedette.errors import FilterError, NotSupported, SchemaError
+from vedette.files.problems import BadSubscriptions, Problem, refusal
 from vedette.files.schemas import read_schema
 from vedette.files.subscriptions import SubscriptionRecord
 from vedette.language.check import check

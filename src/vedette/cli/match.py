@@ -13,11 +13,11 @@ from vedette.cli.choices import Engine, Index
 from vedette.cli.job import Job, Tally
 from vedette.cli.loading import load_subscriptions
 from vedette.cli.places import STANDARD, refuse_clashes
-from vedette.cli.problems import BadSubscriptions
 from vedette.cli.streams import EventStream, paths_of
 from vedette.cli.terminal import Terminal
 from vedette.errors import NotSupported
 from vedette.files.output import MatchWriter, RejectWriter, match_writer
+from vedette.files.problems import BadSubscriptions
 from vedette.files.schemas import read_schema
 from vedette.files.subscriptions import SubscriptionFile, read_subscriptions
 from vedette.language.families import similar

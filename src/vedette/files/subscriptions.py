@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import reprlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -23,7 +23,7 @@ from vedette.schema.types import Kind
 FORMATS = ("jsonl", "yaml", "parquet")
 _KNOWN = frozenset({"id", "subscriber", "when", "dialect", "expires", "predict"})
 _NO_EXTRA: Mapping[str, Any] = {}
-_Placed: TypeAlias = tuple[int, Any, bytes | None]  # line, what stands there, its text if it is known
+Placed: TypeAlias = tuple[int, Any, bytes | None]  # line, what stands there, its text if it is known
 
 
 class SubscriptionRecord(NamedTuple):
@@ -61,31 +61,25 @@ def read_subscriptions(
     return SubscriptionFile(source_of(source, format, FORMATS), now or dt.datetime.now(dt.UTC))
 
 
-class SubscriptionFile(Iterator[SubscriptionRecord]):
-    """The good records, once, from start to end; what was left out is counted on the way."""
+class SubscriptionRows(Iterator[SubscriptionRecord]):
+    """The good ones of what stands in a file or a table, once, from start to end; the others are kept on the way."""
 
-    def __init__(self, source: Source, now: dt.datetime) -> None:
-        self.source = source
+    def __init__(self, name: str, placed: Iterable[Placed], now: dt.datetime) -> None:
+        self.name = name  # how messages call the place
         self.rejects: list[RejectedSubscription] = []
         self.expired = 0
+        self.due: dt.datetime | None = None  # when the next of them expires
+        self._placed = placed
         self._now = now if now.tzinfo is not None else now.replace(tzinfo=dt.UTC)
         self._lines: dict[str, int] = {}  # where an id was seen first
-        self._parquet: ParquetEvents | None = None
-        if source.format == "parquet":
-            self._parquet = ParquetEvents(source)
         self._records = self._read()
-
-    @property
-    def progress(self) -> float | None:
-        """How much has been read, from 0 to 1; None if that cannot be told."""
-        return self._parquet.progress if self._parquet is not None else self.source.progress
 
     def __next__(self) -> SubscriptionRecord:
         return next(self._records)
 
     def _read(self) -> Iterator[SubscriptionRecord]:
         lines, now = self._lines, self._now
-        for line, record, raw in self._placed():
+        for line, record, raw in self._placed:
             # Nearly all records are of this kind, and there may be millions of them.
             if type(record) is dict:
                 id_, when, subscriber = record.get("id"), record.get("when"), record.get("subscriber")
@@ -113,16 +107,34 @@ class SubscriptionFile(Iterator[SubscriptionRecord]):
             if found.expires is not None and found.expires <= now:
                 self.expired += 1
                 continue
+            if found.expires is not None and (self.due is None or found.expires < self.due):
+                self.due = found.expires
             yield found
 
-    def _placed(self) -> Iterator[_Placed]:
+
+class SubscriptionFile(SubscriptionRows):
+    """The subscriptions of a file."""
+
+    def __init__(self, source: Source, now: dt.datetime) -> None:
+        self.source = source
+        self._parquet: ParquetEvents | None = None
+        if source.format == "parquet":
+            self._parquet = ParquetEvents(source)
+        super().__init__(source.name, self._in_file(), now)
+
+    @property
+    def progress(self) -> float | None:
+        """How much has been read, from 0 to 1; None if that cannot be told."""
+        return self._parquet.progress if self._parquet is not None else self.source.progress
+
+    def _in_file(self) -> Iterator[Placed]:
         if self._parquet is not None:
             return _from_parquet(self._parquet)
         if self.source.format == "yaml":
             return ((line, record, None) for line, record in yaml_records(self.source))
         return self._from_json()
 
-    def _from_json(self) -> Iterator[_Placed]:
+    def _from_json(self) -> Iterator[Placed]:
         loads = orjson.loads
         for some in split(self.source.blocks()):
             for line, raw in enumerate(some.lines, some.first):
@@ -136,7 +148,7 @@ class SubscriptionFile(Iterator[SubscriptionRecord]):
                 yield line, record, raw
 
 
-def _from_parquet(events: ParquetEvents) -> Iterator[_Placed]:
+def _from_parquet(events: ParquetEvents) -> Iterator[Placed]:
     line = 0
     for chunk in events.chunks(65_536):
         table: Any = chunk.events
@@ -147,13 +159,18 @@ def _from_parquet(events: ParquetEvents) -> Iterator[_Placed]:
             raise FileError(f"{events.source.name}: {where}\nHint: write the file again") from None
         for row in rows:
             line += 1
-            record = {name: value for name, value in row.items() if value is not None}
-            predict = record.get("predict")
-            if isinstance(predict, str):  # a table has one type a column, so an object may come as text
-                record["predict"] = _object_of(predict)
-            elif isinstance(predict, dict):
-                record["predict"] = {name: value for name, value in predict.items() if value is not None}
-            yield line, record, None
+            yield line, record_of(row), None
+
+
+def record_of(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What a row of a table says: a column that is null says nothing, and an object may come as a text."""
+    record = {name: value for name, value in row.items() if value is not None}
+    predict = record.get("predict")
+    if isinstance(predict, str):  # a table has one type a column
+        record["predict"] = _object_of(predict)
+    elif isinstance(predict, dict):
+        record["predict"] = {name: value for name, value in predict.items() if value is not None}
+    return record
 
 
 def _object_of(text: str) -> Any:

@@ -1,4 +1,4 @@
-"""What is wrong with the subscriptions of a file: all of it, each with its place."""
+"""What is wrong with subscriptions: all of it, each with its place."""
 
 from __future__ import annotations
 
