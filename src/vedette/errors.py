@@ -7,6 +7,7 @@ VedetteError
 │   ├── SchemaError       a schema, or a value that breaks it
 │   └── FileError         a file that cannot be read as what it should be
 ├── SnapshotError         a compiled set that is damaged, foreign or of another version
+├── DeliveryError         a sink that could not be written; what was to be written is not lost
 ├── UnknownSubscription   an id that is not there (also a KeyError)
 └── NotSupported          something the language can say and this engine cannot yet do
 """
@@ -97,6 +98,10 @@ class FileError(InputError):
 
 class SnapshotError(VedetteError):
     """A compiled set that is damaged, foreign or of another version."""
+
+
+class DeliveryError(VedetteError):
+    """A sink that could not be written; the batch is delivered again when the pipeline is started again."""
 
 
 class UnknownSubscription(VedetteError, KeyError):
