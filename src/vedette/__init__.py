@@ -7,6 +7,7 @@
     matcher = subscriptions.compile()
     matcher.match({"issue": "IBM", "price": 119})      # ['s1']
     matcher.match_batch(arrow_table)                   # an Arrow table (event, subscription)
+    vd.spark.match(events, subscriptions)              # DataFrame in, DataFrame out; needs the extra [spark]
 
 Everything is imported when it is first used, so that `import vedette` costs nothing.
 """
@@ -21,6 +22,7 @@ from vedette.errors import (
     FilterError,
     InputError,
     LimitError,
+    NotInstalled,
     NotSupported,
     SchemaError,
     SnapshotError,
@@ -30,6 +32,7 @@ from vedette.errors import (
 from vedette.version import __version__
 
 if TYPE_CHECKING:
+    from vedette import spark
     from vedette.matching.live import LiveMatcher
     from vedette.matching.matcher import Matcher, MatchPairs
     from vedette.matching.subscriptions import Subscriptions
@@ -43,6 +46,7 @@ _PLACES = {
     "Reject": "vedette.schema.encode",
     "Schema": "vedette.schema.schema",
     "Subscriptions": "vedette.matching.subscriptions",
+    "spark": "vedette.spark",
 }
 
 __all__ = [
@@ -53,6 +57,7 @@ __all__ = [
     "LiveMatcher",
     "MatchPairs",
     "Matcher",
+    "NotInstalled",
     "NotSupported",
     "Reject",
     "Schema",
@@ -62,13 +67,15 @@ __all__ = [
     "UnknownSubscription",
     "VedetteError",
     "__version__",
+    "spark",
 ]
 
 
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module 'vedette' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_PLACES[name]), name)
+    module = importlib.import_module(_PLACES[name])
+    value = module if name == "spark" else getattr(module, name)
     globals()[name] = value
     return value
 

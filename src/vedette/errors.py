@@ -8,6 +8,7 @@ VedetteError
 │   └── FileError         a file that cannot be read as what it should be
 ├── SnapshotError         a compiled set that is damaged, foreign or of another version
 ├── DeliveryError         a sink that could not be written; what was to be written is not lost
+├── NotInstalled          an optional part that is not on this machine: which extra brings it
 ├── UnknownSubscription   an id that is not there (also a KeyError)
 └── NotSupported          something the language can say and this engine cannot yet do
 """
@@ -102,6 +103,10 @@ class SnapshotError(VedetteError):
 
 class DeliveryError(VedetteError):
     """A sink that could not be written; the batch is delivered again when the pipeline is started again."""
+
+
+class NotInstalled(VedetteError):
+    """An optional part that is not on this machine."""
 
 
 class UnknownSubscription(VedetteError, KeyError):
