@@ -5,7 +5,8 @@ VedetteError
 │   ├── FilterError       a filter or pattern text (line, column, caret, hint)
 │   │   └── LimitError    a text that would cost too much: refused before harm
 │   ├── SchemaError       a schema, or a value that breaks it
-│   └── FileError         a file that cannot be read as what it should be
+│   ├── FileError         a file that cannot be read as what it should be
+│   └── PipelineError     a pipeline file, or what it names: every mistake with its line
 ├── SnapshotError         a compiled set that is damaged, foreign or of another version
 ├── DeliveryError         a sink that could not be written; what was to be written is not lost
 ├── NotInstalled          an optional part that is not on this machine: which extra brings it
@@ -95,6 +96,10 @@ class SchemaError(InputError):
 
 class FileError(InputError):
     """A file that is missing, or not what it should be."""
+
+
+class PipelineError(InputError):
+    """A pipeline that cannot run: its file says what makes no sense, or what it names is not there or does not fit."""
 
 
 class SnapshotError(VedetteError):

@@ -1,0 +1,61 @@
+"""Where data lies: local paths and addresses such as `s3a://bucket/events`; is one inside another?"""
+
+from __future__ import annotations
+
+import os
+import re
+from fnmatch import fnmatchcase
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # one letter before the colon is a drive of Windows
+_GLOB = re.compile(r"[*?\[{]")
+
+
+def located(place: str, folder: Path) -> str:
+    """A place of a pipeline file in that folder: an address as it is, a path made absolute."""
+    if is_address(place):
+        return place
+    return os.path.normpath(os.path.join(os.path.abspath(folder), os.path.expanduser(place)))
+
+
+def is_address(place: str) -> bool:
+    """It says which file system it is on."""
+    return _ADDRESS.match(place) is not None
+
+
+def local(place: str) -> Path | None:
+    """The local path, or None where it is on another file system."""
+    if not is_address(place):
+        return Path(place)
+    try:
+        parts = urlsplit(place)
+    except ValueError:
+        return None
+    return Path(unquote(parts.path)) if parts.scheme == "file" and parts.netloc in ("", "localhost") else None
+
+
+def is_glob(place: str) -> bool:
+    """It stands for all places of a pattern."""
+    return _GLOB.search(place) is not None
+
+
+def overlap(one: str, other: str) -> bool:
+    """They are the same place, or one is inside the other; patterns stand for whatever they match."""
+    return all(map(_same, _parts(one), _parts(other)))
+
+
+def within(inner: str, outer: str) -> bool:
+    """`inner` is `outer` or inside it."""
+    return len(_parts(inner)) >= len(_parts(outer)) and overlap(inner, outer)
+
+
+def _parts(place: str) -> tuple[str, ...]:
+    path = local(place)
+    if path is None:
+        return tuple(part for part in place.split("/") if part)
+    return Path(os.path.realpath(path)).parts
+
+
+def _same(one: str, other: str) -> bool:
+    return one == other or fnmatchcase(one, other) or fnmatchcase(other, one)

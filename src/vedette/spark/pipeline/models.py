@@ -1,0 +1,127 @@
+"""What a pipeline file may say: the whole, its subscriptions, how Spark is started."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, PrivateAttr, SecretStr, field_validator
+
+from vedette.files.schemas import read_schema
+from vedette.schema.schema import Schema
+from vedette.spark.pipeline.fields import Length, Options, Part, Place, Places, Text, Texts, Variable, Variables, secret
+from vedette.spark.pipeline.sink_config import SinkConfig
+from vedette.spark.pipeline.source_config import SourceConfig
+
+MOST_SINKS = 100
+
+
+class SubscriptionsConfig(Part):
+    """Where subscriptions come from: a file, a table of Spark's catalog, a folder of a table, or a database."""
+
+    file: Place | None = None
+    """A subscriptions file: JSON lines, YAML or Parquet."""
+    table: Text | None = None
+    """A table of Spark's catalog; with `database`, a table there.
+
+    Columns: `id`, `when`, and where wanted `subscriber`, `dialect`, `expires`."""
+    path: Place | None = None
+    """A folder of Parquet files or of a Delta table, with those columns."""
+    format: Literal["parquet", "delta"] | None = None
+    """What is in the folder of `path`. Default: `parquet`."""
+    database: Text | None = None
+    """A database by its SQLAlchemy address, without a password: `sqlite:///subscriptions.db`."""
+    password_env: Variable | None = None
+    """The environment variable that holds the database's password."""
+    refresh: Length | None = None
+    """Streams only: look for a new version so often. Default: the one at the start is used to the end."""
+
+    @property
+    def kind(self) -> Literal["file", "table", "folder", "database"]:
+        """Which of the four it is."""
+        if self.file is not None:
+            return "file"
+        if self.database is not None:
+            return "database"
+        return "table" if self.table is not None else "folder"
+
+    @property
+    def password(self) -> SecretStr | None:
+        """What `password_env` holds."""
+        return None if self.password_env is None else secret(self.password_env)
+
+
+class SparkConfig(Part):
+    """How Spark is started; a session that is running already is used as it is."""
+
+    master: Text | None = None
+    """The cluster. Default: what the environment says, or else `local[*]`."""
+    packages: Texts = ()
+    """Connectors by their Maven coordinates. Those of Kafka and Delta need not be named unless `jars` are given."""
+    jars: Places = ()
+    """Connectors and drivers as files."""
+    conf: Options = Field(default_factory=dict)
+    """Settings of Spark: `{ "spark.driver.memory" = "2g" }`."""
+    conf_env: Variables = Field(default_factory=dict)
+    """Settings that are secrets: setting = the environment variable that holds it."""
+
+    def secret_conf(self) -> dict[str, SecretStr]:
+        """The settings of `conf_env` with their values."""
+        return {name: secret(variable) for name, variable in self.conf_env.items()}
+
+
+class Pipeline(Part):
+    """A whole pipeline. Places in it are absolute: those in the file are relative to the file's folder."""
+
+    # Not `Text`: it becomes a part of paths and a key of ledgers.
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
+    """What messages, Spark's pages and ledgers call it. Default: the file's name without its ending."""
+    mode: Literal["batch", "available-now", "continuous"] = "batch"
+    """`batch`: all there is, once. `available-now`: what came since the last run, then stop. `continuous`: for ever."""
+    trigger: Length | None = None
+    """Continuous only: a micro-batch begins so often. Default: as soon as the last one is done."""
+    checkpoint: Place | None = None
+    """Streams only, and needed there: the folder that remembers how far the pipeline came."""
+    schema_file: Place | None = Field(default=None, alias="schema")
+    """A schema file (JSON or YAML): events that break it are quarantined. Default: what the source says of itself."""
+    keep: Texts = ()
+    """Attributes of the event that its notifications carry besides."""
+    subscriptions: SubscriptionsConfig
+    """Where subscriptions come from."""
+    source: SourceConfig
+    """Where events come from."""
+    quarantine: SinkConfig | None = None
+    """A sink for rows that are malformed or break the schema. Default: they are counted, and the first are shown."""
+    sinks: Annotated[tuple[SinkConfig, ...], Field(strict=False, min_length=1, max_length=MOST_SINKS)]
+    """Where notifications go: each to every sink whose `subscribers` and `subscriptions` it fits."""
+    spark: SparkConfig = SparkConfig()
+    """How Spark is started."""
+
+    _file: Path | None = PrivateAttr(default=None)
+
+    @property
+    def streaming(self) -> bool:
+        """It goes on from a checkpoint, in micro-batches."""
+        return self.mode != "batch"
+
+    @cached_property
+    def schema_given(self) -> Schema | None:
+        """What the schema file says; None without one."""
+        return None if self.schema_file is None else read_schema(self.schema_file)
+
+    @field_validator("sinks", mode="after")
+    @classmethod
+    def _named(cls, sinks: tuple[SinkConfig, ...]) -> tuple[SinkConfig, ...]:
+        """Every sink has a name: that of the file, or its type, numbered from the second on."""
+        taken = {sink.name for sink in sinks if sink.name is not None}
+        named = []
+        for sink in sinks:
+            if sink.name is None:
+                number = 1
+                while (name := sink.type if number == 1 else f"{sink.type}-{number}") in taken:
+                    number += 1
+                taken.add(name)
+                sink = sink.model_copy(update={"name": name})
+            named.append(sink)
+        return tuple(named)
