@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test bench lint setup clean
+.PHONY: demo test test-kafka test-tables bench bench-spark lint maven setup clean
 
 demo: $(VENV)/.demo-installed
 	@$(BIN)/vedette demo
@@ -13,6 +13,16 @@ demo: $(VENV)/.demo-installed
 test: lint
 	@$(BIN)/python -m pytest -n 2 --dist worksteal
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m interpreted
+
+# With a Kafka broker, and with PostgreSQL and Delta tables. Maven fetches the broker and the connectors.
+test-kafka: setup maven
+	@$(BIN)/python -m pytest tests/connectors/test_kafka.py
+
+test-tables: setup maven
+	@$(BIN)/python -m pytest -rs tests/connectors/test_postgresql.py tests/connectors/test_delta.py
+
+maven:
+	@command -v mvn >/dev/null || { echo "Maven (mvn) is needed: it fetches the jars that these tests use" >&2; exit 1; }
 
 lint: setup
 	@$(BIN)/ruff check .
@@ -22,6 +32,9 @@ lint: setup
 
 bench: setup
 	@$(BIN)/python -m benchmarks
+
+bench-spark: setup
+	@$(BIN)/python -m benchmarks.spark
 
 setup: $(VENV)/.installed
 
@@ -43,4 +56,4 @@ $(BIN)/python:
 	  echo "$(PYTHON) cannot make virtual environments (on Debian and Ubuntu: apt install python3-venv)" >&2; exit 1; }
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis demo-output experiment-output
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .cache demo-output experiment-output

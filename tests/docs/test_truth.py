@@ -110,7 +110,7 @@ def test_the_changelog_knows_this_version() -> None:
 
 def test_the_test_command_of_the_readme_is_that_of_the_checks() -> None:
     assert "make test" in text_of("README.md")
-    assert (ROOT / ".ci" / "run").read_text().rstrip().endswith("make test")
+    assert "make test" in (ROOT / ".ci" / "run").read_text().splitlines()
 
 
 def test_the_licence_is_the_one_that_is_named() -> None:
