@@ -14,6 +14,7 @@ tested, Spark is left to find Java by itself.
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import importlib.util
 import os
@@ -101,16 +102,20 @@ def _launcher(command: str) -> Path:
     script = _SCRIPT.format(command=command)
     name = hashlib.sha256(script.encode()).hexdigest()[:12]
     try:
-        return _written(_cache_folder() / "vedette" / "java" / name, script)
+        return _written(_cache_folder(), ("vedette", "java", name), script)
     except (OSError, RuntimeError):  # a home that is not there, full, or from which nothing may be run
-        return _written(Path(_passing_folder(), name), script)
+        return _written(_passing_folder(), (name,), script)
 
 
-def _written(home: Path, script: str) -> Path:
+def _written(base: Path, below: tuple[str, ...], script: str) -> Path:
+    home = base.joinpath(*below)
     program = home / "bin" / "java"
     if _is_ours(program, script):
         return home
-    program.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    base.mkdir(parents=True, exist_ok=True)
+    for name in (*below, "bin"):  # nobody else may put another script into one of them
+        base = base / name
+        base.mkdir(mode=0o700, exist_ok=True)
     # Beside its place and then renamed: another process sees all of it or nothing.
     handle, beside = tempfile.mkstemp(dir=program.parent)
     try:
@@ -144,9 +149,7 @@ def _cache_folder() -> Path:
     return Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache")
 
 
-def _passing_folder() -> str:
-    import atexit
-
+def _passing_folder() -> Path:
     folder = tempfile.mkdtemp(prefix="vedette-java-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+    return Path(folder)
