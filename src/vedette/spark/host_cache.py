@@ -1,0 +1,118 @@
+"""Where a host keeps the snapshots it works with: a folder of one user, changed by one process at a time.
+
+Folders in it are named by their content and never change. Whoever uses one holds a shared lock on its manifest, for
+as long as the matcher lives; what nobody holds may be taken away when the folder grows. The kernel frees the locks
+of processes that die.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from vedette.errors import SnapshotError
+from vedette.matching.matcher import Matcher
+from vedette.matching.snapshot_files import MANIFEST
+
+PLACE = "VEDETTE_CACHE_DIR"
+NEWEST = 4  # the snapshots used last, which always stay
+ENOUGH = 2 << 30  # bytes; beyond them all others go
+_LOCK = ".lock"
+
+
+def place() -> Path:
+    """The folder of this host's snapshots; it belongs to this user alone."""
+    chosen = os.environ.get(PLACE)
+    root = Path(chosen) if chosen else Path(tempfile.gettempdir()) / f"vedette-{os.getuid()}"
+    folder = root / "snapshots"
+    try:
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise SnapshotError(
+            f"{folder}, the folder for snapshots, cannot be made: {error.strerror}\n"
+            f"Hint: set {PLACE} to a folder that can be written to"
+        ) from None
+    # In a temp folder anybody may have made them before us, to put there what we would then map and trust.
+    for own in (folder,) if chosen else (root, folder):
+        facts = own.lstat()
+        if facts.st_uid != os.getuid() or facts.st_mode & 0o077:
+            raise SnapshotError(
+                f"{own} is open to other users, so that snapshots in it cannot be trusted\n"
+                f"Hint: set {PLACE} to a folder of your own, or make this one yours alone (chmod 700)"
+            )
+    return folder
+
+
+@contextmanager
+def changing(cache: Path) -> Iterator[None]:
+    """Alone in the folder: nobody else adds or removes snapshots meanwhile."""
+    handle = os.open(cache / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        # Whatever was begun by others and is not in place was left by a process that died.
+        for left in cache.glob(".*.*"):
+            shutil.rmtree(left, ignore_errors=True)
+        yield
+    finally:
+        os.close(handle)
+
+
+def held(folder: Path) -> Matcher | None:
+    """The matcher of a folder, which stays in place as long as the matcher lives; None if it is not there."""
+    manifest = folder / MANIFEST
+    try:
+        handle = os.open(manifest, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH)
+        # Somebody may have taken it away between the opening and the lock.
+        if not (manifest.exists() and os.path.samestat(manifest.stat(), os.fstat(handle))):
+            os.close(handle)
+            return None
+        os.utime(folder)
+        matcher = Matcher.open(folder)
+    except BaseException:
+        os.close(handle)
+        raise
+    weakref.finalize(matcher, os.close, handle)
+    return matcher
+
+
+def prune(cache: Path, *, newest: int = NEWEST, enough: int = ENOUGH) -> None:
+    """Take away what was not used for longest and nobody holds, until the rest is small enough; call it alone."""
+    found = sorted((path for path in cache.iterdir() if path.is_dir()), key=lambda path: -path.stat().st_mtime_ns)
+    sizes = [sum(file.stat().st_size for file in folder.iterdir()) for folder in found]
+    total = sum(sizes)
+    for folder, size in reversed(list(zip(found, sizes, strict=True))[newest:]):
+        if total <= enough:
+            break
+        if _take_away(folder):
+            total -= size
+
+
+def _take_away(folder: Path) -> bool:
+    """Remove a folder unless somebody holds it. Files that are mapped without a lock live on until they are closed."""
+    try:
+        handle = os.open(folder / MANIFEST, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        shutil.rmtree(folder, ignore_errors=True)
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    else:
+        aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        folder.rename(aside / "old")
+        shutil.rmtree(aside, ignore_errors=True)
+        return True
+    finally:
+        os.close(handle)

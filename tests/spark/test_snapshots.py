@@ -1,0 +1,316 @@
+"""Snapshots in a host's cache: saved once, mapped by all, unpacked safely, never taken from under anybody."""
+
+from __future__ import annotations
+
+import gc
+import io
+import multiprocessing
+import os
+import pickle
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.core.files import SparkFiles
+from pyspark.sql import SparkSession
+
+from vedette.errors import SnapshotError
+from vedette.matching.matcher import Matcher
+from vedette.matching.snapshot_files import MANIFEST
+from vedette.matching.subscriptions import Subscriptions
+from vedette.schema.schema import Schema
+from vedette.spark import host_cache, snapshots
+from vedette.spark.archives import pack, unpack
+from vedette.spark.snapshots import Shipped, opened, ship
+
+SCHEMA = Schema.of({"price": "float", "issue": "string"})
+EVENT = {"price": 120.0, "issue": "IBM"}
+
+
+def compiled(*filters: str) -> Matcher:
+    """A small matcher."""
+    subscriptions = Subscriptions(SCHEMA)
+    for number, text in enumerate(filters or ("price > 100", "issue = 'HP'")):
+        subscriptions.add(f"s{number}", text)
+    return subscriptions.compile()
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache of this test alone."""
+    monkeypatch.setenv(host_cache.PLACE, str(tmp_path / "cache"))
+    opened.cache_clear()
+    return host_cache.place()
+
+
+def folders(cache: Path) -> list[str]:
+    """What is in the cache."""
+    return sorted(path.name for path in cache.iterdir() if path.is_dir())
+
+
+# ---------------------------------------------------------------- one host
+
+
+def test_a_local_session_maps_the_drivers_folder(spark: SparkSession, cache: Path) -> None:
+    matcher = compiled()
+    shipped = ship(matcher, spark)
+    assert shipped.file is None
+    assert shipped.version == matcher.version
+    assert opened(shipped).match(EVENT) == ["s0"]
+    assert opened(shipped) is opened(shipped)
+    assert folders(cache) == [Path(shipped.folder).name]
+
+
+def test_the_same_subscriptions_are_saved_once(spark: SparkSession, cache: Path) -> None:
+    matcher = compiled()
+    first = ship(matcher, spark)
+    inode = os.stat(first.folder).st_ino
+    assert ship(matcher, spark) == first
+    assert ship(compiled(), spark) == first
+    assert os.stat(first.folder).st_ino == inode
+    assert ship(compiled("price > 7"), spark) != first
+
+
+def test_two_layouts_of_the_same_subscriptions_do_not_get_mixed_up(spark: SparkSession, cache: Path) -> None:
+    subscriptions = Subscriptions(SCHEMA)
+    subscriptions.add("s0", "price > 100")
+    shipped = [ship(subscriptions.compile(index), spark) for index in ("clusters", "tree")]
+    assert shipped[0].version == shipped[1].version
+    assert [opened(one).index for one in shipped] == ["clusters", "tree"]
+
+
+def test_what_travels_with_a_task_is_tiny(spark: SparkSession, cache: Path) -> None:
+    assert len(pickle.dumps(ship(compiled(), spark))) < 400
+
+
+def test_tasks_map_it_too(spark: SparkSession, cache: Path) -> None:
+    shipped = ship(compiled(), spark)
+    found = spark.sparkContext.parallelize(range(4), 4).map(lambda _: opened(shipped).match(EVENT)).collect()
+    assert found == [["s0"]] * 4
+
+
+def test_a_folder_that_is_gone_is_said_so_and_comes_back_with_the_next_ship(spark: SparkSession, cache: Path) -> None:
+    matcher = compiled()
+    shipped = ship(matcher, spark)
+    opened.cache_clear()
+    gc.collect()
+    with host_cache.changing(cache):
+        host_cache.prune(cache, newest=0, enough=0)
+    with pytest.raises(SnapshotError, match=r"is gone\nHint: match again"):
+        opened(shipped)
+    assert opened(ship(matcher, spark)).match(EVENT) == ["s0"]
+
+
+# ---------------------------------------------------------------- other hosts
+
+
+def arrived(matcher: Matcher, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Shipped:
+    """What a worker of another host has: an archive among Spark's files, and `Shipped`."""
+    folder.mkdir()
+    matcher.save(folder / "saved")
+    pack(folder / "saved", folder / "it.tar")
+    monkeypatch.setattr(SparkFiles, "get", classmethod(lambda _, name: str(folder / name)))
+    return Shipped(matcher.version, f"/of/the/driver/{matcher.version}-x", "it.tar")
+
+
+def test_an_archive_is_unpacked_once_and_mapped(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shipped = arrived(compiled(), tmp_path / "host", monkeypatch)
+    assert opened(shipped).match(EVENT) == ["s0"]
+    assert folders(cache) == [f"{shipped.version}-x"]
+    inode = (cache / f"{shipped.version}-x" / MANIFEST).stat().st_ino
+    opened.cache_clear()
+    (tmp_path / "host" / "it.tar").unlink()
+    assert opened(shipped).match(EVENT) == ["s0"]
+    assert (cache / f"{shipped.version}-x" / MANIFEST).stat().st_ino == inode
+
+
+def _open_in_another_process(cache: str, archives: str, shipped: Shipped, answers: Any) -> None:
+    os.environ[host_cache.PLACE] = cache
+    SparkFiles.get = classmethod(lambda _, name: f"{archives}/{name}")  # type: ignore[method-assign, assignment]
+    matcher = opened(shipped)
+    with open("/proc/self/maps") as maps:
+        mapped = sorted({line.split()[4] for line in maps if "records.arrow" in line})
+    answers.put((matcher.match(EVENT), mapped))
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="there is no /proc to see mapped files in")
+def test_processes_that_come_at_once_map_one_copy(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shipped = arrived(compiled(), tmp_path / "host", monkeypatch)
+    others = multiprocessing.get_context("spawn")
+    answers = others.Queue()
+    place = str(tmp_path / "cache")
+    workers = [
+        others.Process(target=_open_in_another_process, args=(place, str(tmp_path / "host"), shipped, answers))
+        for _ in range(3)
+    ]
+    for worker in workers:
+        worker.start()
+    found = [answers.get(timeout=100) for _ in workers]
+    for worker in workers:
+        worker.join(20)
+    assert [names for names, _ in found] == [["s0"]] * 3
+    assert len(found[0][1]) == 1
+    assert found[0][1] == found[1][1] == found[2][1]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "complaint"),
+    [
+        ("../outside.npy", tarfile.REGTYPE, "is not what manifest.json says"),
+        ("owner.npy", tarfile.SYMTYPE, "is not what manifest.json says"),
+        ("extra.npy", tarfile.REGTYPE, "is not what manifest.json says"),
+        (MANIFEST, tarfile.REGTYPE, "is not what manifest.json says"),
+    ],
+)
+def test_an_archive_with_what_does_not_belong_is_refused(
+    tmp_path: Path, name: str, kind: bytes, complaint: str
+) -> None:
+    compiled().save(tmp_path / "saved")
+    archive = tmp_path / "it.tar"
+    with tarfile.open(archive, "w") as out:
+        out.add(tmp_path / "saved" / MANIFEST, MANIFEST)
+        member = tarfile.TarInfo(name)
+        member.type, member.size, member.linkname = kind, 1, "/etc/passwd"
+        out.addfile(member, io.BytesIO(b"x"))
+    (tmp_path / "cache").mkdir()
+    with pytest.raises(SnapshotError, match=complaint):
+        unpack(archive, tmp_path / "cache" / "new")
+    assert not (tmp_path / "outside.npy").exists()
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_a_manifest_cannot_name_a_path(tmp_path: Path) -> None:
+    body = b'{"files": {"../outside.npy": {"size": 1}}}'
+    with tarfile.open(tmp_path / "it.tar", "w") as out:
+        for name, content in ((MANIFEST, body), ("../outside.npy", b"x")):
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            out.addfile(member, io.BytesIO(content))
+    (tmp_path / "cache").mkdir()
+    with pytest.raises(SnapshotError, match="has no place in a snapshot"):
+        unpack(tmp_path / "it.tar", tmp_path / "cache" / "new")
+    assert not (tmp_path / "outside.npy").exists()
+
+
+@pytest.mark.parametrize("size", [0, 700, 3000])
+def test_an_archive_that_is_cut_short_is_refused(tmp_path: Path, size: int) -> None:
+    compiled().save(tmp_path / "saved")
+    pack(tmp_path / "saved", tmp_path / "it.tar")
+    os.truncate(tmp_path / "it.tar", size)
+    (tmp_path / "cache").mkdir()
+    with pytest.raises(SnapshotError):
+        unpack(tmp_path / "it.tar", tmp_path / "cache" / "new")
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_a_damaged_byte_anywhere_is_found_when_it_is_unpacked(tmp_path: Path) -> None:
+    compiled().save(tmp_path / "saved")
+    records = tmp_path / "saved" / "records.arrow"
+    content = bytearray(records.read_bytes())
+    content[len(content) // 2] ^= 1
+    records.write_bytes(content)
+    pack(tmp_path / "saved", tmp_path / "it.tar")
+    with pytest.raises(SnapshotError, match="damaged"):
+        unpack(tmp_path / "it.tar", tmp_path / "new")
+
+
+# ---------------------------------------------------------------- the host's cache
+
+
+def test_the_cache_belongs_to_its_user_alone(cache: Path) -> None:
+    assert cache.stat().st_mode & 0o777 == 0o700
+    cache.chmod(0o755)
+    with pytest.raises(SnapshotError, match=r"open to other users.*\nHint: set VEDETTE_CACHE_DIR"):
+        host_cache.place()
+
+
+def test_a_folder_of_somebody_else_is_not_trusted(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    user = os.getuid()
+    monkeypatch.setattr(os, "getuid", lambda: user + 1)
+    with pytest.raises(SnapshotError, match="open to other users"):
+        host_cache.place()
+
+
+def test_a_link_in_the_temp_folder_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(host_cache.PLACE, raising=False)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "elsewhere").mkdir(mode=0o777)
+    (tmp_path / f"vedette-{os.getuid()}").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(SnapshotError, match="open to other users"):
+        host_cache.place()
+
+
+def test_without_a_setting_it_is_a_folder_of_the_user_in_the_temp_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(host_cache.PLACE, raising=False)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert host_cache.place() == tmp_path / f"vedette-{os.getuid()}" / "snapshots"
+
+
+def test_a_place_that_cannot_be_made_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv(host_cache.PLACE, str(tmp_path / "file" / "cache"))
+    with pytest.raises(SnapshotError, match=r"cannot be made.*\nHint: set VEDETTE_CACHE_DIR"):
+        host_cache.place()
+
+
+def saved(cache: Path, *names: str) -> None:
+    """Snapshots, the first the oldest."""
+    for age, name in enumerate(names):
+        compiled().save(cache / name)
+        os.utime(cache / name, (age, age))
+
+
+def test_what_was_not_used_for_longest_is_taken_away(cache: Path) -> None:
+    saved(cache, *"abcdef")
+    size = sum(file.stat().st_size for file in (cache / "a").iterdir())
+    with host_cache.changing(cache):
+        host_cache.prune(cache, newest=2, enough=6 * size)
+        assert folders(cache) == list("abcdef")
+        host_cache.prune(cache, newest=2, enough=4 * size)
+        assert folders(cache) == list("cdef")
+        host_cache.prune(cache, newest=2, enough=0)
+        assert folders(cache) == list("ef")
+
+
+def test_what_somebody_holds_stays(cache: Path) -> None:
+    saved(cache, *"abc")
+    matcher = host_cache.held(cache / "a")
+    os.utime(cache / "a", (0, 0))
+    with host_cache.changing(cache):
+        host_cache.prune(cache, newest=0, enough=0)
+    assert folders(cache) == ["a"]
+    assert matcher is not None
+    assert matcher.match(EVENT) == ["s0"]
+    del matcher
+    gc.collect()
+    with host_cache.changing(cache):
+        host_cache.prune(cache, newest=0, enough=0)
+    assert folders(cache) == []
+
+
+def test_use_makes_it_new_again(cache: Path) -> None:
+    saved(cache, *"abc")
+    assert host_cache.held(cache / "a") is not None
+    gc.collect()
+    with host_cache.changing(cache):
+        host_cache.prune(cache, newest=1, enough=0)
+    assert folders(cache) == ["a"]
+
+
+def test_what_a_dead_process_left_is_cleared(cache: Path) -> None:
+    (cache / ".abc-clusters-1.xyz").mkdir()
+    (cache / ".abc-clusters-1.xyz" / "half.npy").write_bytes(b"x")
+    with host_cache.changing(cache):
+        assert list(cache.glob(".*.*")) == []
+
+
+def test_one_that_is_taken_away_again_and_again_is_an_error(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shipped = arrived(compiled(), tmp_path / "host", monkeypatch)
+    monkeypatch.setattr(snapshots.host_cache, "held", lambda folder: None)
+    with pytest.raises(SnapshotError, match=r"taken away 3 times.*\nHint"):
+        opened(shipped)
