@@ -24,7 +24,7 @@ class Message:
     partition: int
     offset: int
     key: bytes | None
-    value: bytes
+    value: bytes | None
 
 
 class Topics:
@@ -72,7 +72,7 @@ class Topics:
         self._administrate().createTopics([topic]).all().get()
         return name
 
-    def put(self, topic: str, values: Iterable[bytes | str], *, partition: int | None = None) -> None:
+    def put(self, topic: str, values: Iterable[bytes | str | None], *, partition: int | None = None) -> None:
         """Messages without keys, all acknowledged when this returns."""
         producer = self._produce()
         for value in values:
@@ -107,7 +107,7 @@ class Topics:
                 for place in places:
                     for record in taken.records(place):
                         key, value = record.key(), record.value()
-                        found.append(Message(record.partition(), record.offset(), key and bytes(key), bytes(value)))
+                        found.append(Message(record.partition(), record.offset(), _bytes(key), _bytes(value)))
             return sorted(found, key=lambda message: (message.partition, message.offset))
         finally:
             consumer.close()
@@ -128,6 +128,10 @@ class Topics:
         for name, value in {"bootstrap.servers": self.servers, **more}.items():
             made.setProperty(name, value)
         return made
+
+
+def _bytes(given: Any) -> bytes | None:
+    return None if given is None else bytes(given)
 
 
 def _py4j_jar() -> Path:
