@@ -1,0 +1,160 @@
+"""From outcomes to what people are told: notifications with stable ids, the quarantine's rows, who gets which.
+
+All of it is expressions of the JVM: no row crosses to Python for it, and what sits in a cache is not read twice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from vedette.errors import InputError
+
+HEAD = ("event", "subscription", "subscriber", "kind", "version")
+TAIL = ("place", "reason", "raw")
+NOTIFICATION = ("id", *HEAD)  # the columns that every notification has, before those that are kept
+REJECT = ("id", "event", *TAIL)  # the columns of a quarantine
+
+_ID_DIGITS = 32
+_WILD = re.compile(r"[*?\[]")
+
+
+class Route(Protocol):
+    """Whose notifications a sink gets: globs, or nothing for all."""
+
+    @property
+    def subscribers(self) -> Sequence[str] | None: ...
+    @property
+    def subscriptions(self) -> Sequence[str] | None: ...
+
+
+def notifications(outcomes: DataFrame) -> DataFrame:
+    """The outcomes that tell somebody something, with the id of each first.
+
+    The id is a digest of the event's id, the subscription's id and the kind: the same match has the same id in every
+    run, whatever version of the subscriptions made it, so whoever is told twice can know it.
+    """
+    kept = _kept(outcomes)
+    identity = _digest(F.col("event"), F.col("subscription"), F.col("kind"))
+    told = outcomes.where(F.col("subscription").isNotNull())
+    return told.select(identity.alias("id"), *(named(name) for name in (*HEAD, *kept)))
+
+
+def rejected(outcomes: DataFrame) -> DataFrame:
+    """The outcomes that were set aside: where they stood, why, and their text; with ids as stable as the place."""
+    identity = _digest(*(F.col(name) for name in ("event", *TAIL)))
+    return outcomes.where(F.col("reason").isNotNull()).select(identity.alias("id"), "event", *TAIL)
+
+
+def routed(notifications: DataFrame, route: Route) -> DataFrame:
+    """Those notifications that a sink wants: of one of its subscribers, and by one of its subscriptions."""
+    for column, globs in (("subscriber", route.subscribers), ("subscription", route.subscriptions)):
+        if globs:
+            notifications = notifications.where(_any_of(F.col(column), globs))
+    return notifications
+
+
+def named(name: str) -> Column:
+    """A column by its very name, whatever characters are in it."""
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+def java_pattern(globs: Iterable[str]) -> str:
+    """One regular expression of Java that finds exactly what `fnmatch.fnmatchcase` finds with any of the globs."""
+    # Flag s: a wildcard takes line ends too. \A and \z: all of the text, and no line end overlooked at its end.
+    return r"(?s)\A(?:" + "|".join(_translated(glob) for glob in globs) + r")\z"
+
+
+def _kept(outcomes: DataFrame) -> list[str]:
+    columns = outcomes.columns
+    kept = columns[len(HEAD) : len(columns) - len(TAIL)]
+    seen = set(NOTIFICATION)
+    for name in kept:
+        if name.lower() in seen:
+            raise InputError(
+                f"the attribute {name!r} cannot be kept: notifications have a column of that name already\n"
+                f"Hint: take it out of `keep`; every notification has {', '.join(NOTIFICATION)}"
+            )
+        seen.add(name.lower())
+    return kept
+
+
+def _digest(*parts: Column) -> Column:
+    """32 hex digits over texts, each behind its length, so that no two different lists of texts are written alike."""
+    written = []
+    for part in parts:
+        written += [F.coalesce(F.length(part).cast("string"), F.lit("")), F.lit(":"), F.coalesce(part, F.lit(""))]
+    return F.substring(F.sha2(F.concat(*written), 256), 1, _ID_DIGITS)
+
+
+def _any_of(column: Column, globs: Sequence[str]) -> Column:
+    plain = [glob for glob in globs if not _WILD.search(glob)]
+    wild = [glob for glob in globs if _WILD.search(glob)]
+    if not wild:
+        return column.isin(plain)
+    matches = column.rlike(java_pattern(wild))
+    return column.isin(plain) | matches if plain else matches
+
+
+def _translated(glob: str) -> str:
+    """One glob. Each star takes as little as it can and gives nothing back: many stars cost no more than one."""
+    fixed = [_fixed(part) for part in _pieces(glob)]
+    if len(fixed) == 1:
+        return fixed[0]
+    first, *middle, last = fixed
+    return first + "".join(f"(?>.*?{part})" for part in middle if part) + f".*{last}"
+
+
+def _pieces(glob: str) -> list[list[str]]:
+    """What stands between stars, as lists of `?`, sets such as `[a-z]`, and single characters."""
+    pieces: list[list[str]] = [[]]
+    at = 0
+    while at < len(glob):
+        if glob[at] == "*":
+            pieces.append([])
+        elif glob[at] == "[" and (end := _set_end(glob, at)) > 0:
+            pieces[-1].append(glob[at : end + 1])
+            at = end
+        else:
+            pieces[-1].append(glob[at])
+        at += 1
+    return pieces
+
+
+def _set_end(glob: str, begin: int) -> int:
+    """Where the set ends that begins there; -1: it does not, and the bracket stands for itself."""
+    first = begin + 1
+    if glob[first : first + 1] == "!":
+        first += 1
+    return glob.find("]", first + 1)  # a bracket that comes first is one of the set
+
+
+def _fixed(piece: list[str]) -> str:
+    return "".join("." if part == "?" else _set(part) if len(part) > 1 else _literal(part) for part in piece)
+
+
+def _set(text: str) -> str:
+    inner = text[1:-1]
+    negated, inner = inner.startswith("!"), inner.removeprefix("!")
+    ranges = []
+    at = 0
+    while at < len(inner):
+        low = high = inner[at]
+        # A hyphen makes a range only between two characters.
+        if at + 2 < len(inner) and inner[at + 1] == "-":
+            high = inner[at + 2]
+            at += 2
+        if low <= high:
+            ranges.append(f"{_literal(low)}-{_literal(high)}")
+        at += 1
+    if not ranges:
+        return "." if negated else r"(?!)"  # nothing is in the set: all others match, or none does
+    return f"[{'^' if negated else ''}{''.join(ranges)}]"
+
+
+def _literal(character: str) -> str:
+    return rf"\x{{{ord(character):x}}}"  # by its number: nothing in it can mean anything else

@@ -1,0 +1,75 @@
+"""Files wherever Spark writes them: a disk, HDFS, an object store. Through Hadoop, as Spark itself goes there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+
+class FileSystem:
+    """The file system of one place, and what a sink asks of it. Paths are texts, absolute or with a scheme."""
+
+    def __init__(self, spark: SparkSession, place: str) -> None:
+        jvm: Any = spark._jvm
+        self._path: Any = jvm.org.apache.hadoop.fs.Path
+        self._jvm = jvm
+        # The session's configuration, so that keys given as `spark.hadoop.…` or set later hold here too.
+        self._configuration: Any = spark._jsparkSession.sessionState().newHadoopConf()
+        self._files: Any = self._path(place).getFileSystem(self._configuration)
+
+    def exists(self, path: str) -> bool:
+        """Whether there is a file or folder."""
+        return bool(self._files.exists(self._path(path)))
+
+    def names(self, folder: str) -> list[str]:
+        """What is in a folder, sorted; nothing if it is not there."""
+        if not self.exists(folder):
+            return []
+        return sorted(str(status.getPath().getName()) for status in self._files.listStatus(self._path(folder)))
+
+    def is_folder(self, path: str) -> bool:
+        """Whether there is a folder."""
+        return self.exists(path) and bool(self._files.getFileStatus(self._path(path)).isDirectory())
+
+    def size(self, path: str) -> int:
+        """The length of a file in bytes."""
+        return int(self._files.getFileStatus(self._path(path)).getLen())
+
+    def parquet_rows(self, path: str) -> int:
+        """How many rows a Parquet file holds, by its footer."""
+        file = self._jvm.org.apache.parquet.hadoop.util.HadoopInputFile.fromPath(self._path(path), self._configuration)
+        reader = self._jvm.org.apache.parquet.hadoop.ParquetFileReader.open(file)
+        try:
+            return int(reader.getRecordCount())
+        finally:
+            reader.close()
+
+    def read(self, path: str) -> str:
+        """A small file's text."""
+        stream = self._files.open(self._path(path))
+        try:
+            return bytes(stream.readAllBytes()).decode()
+        finally:
+            stream.close()
+
+    def create(self, path: str, text: str = "") -> None:
+        """A small file; its folders are made if need be."""
+        stream = self._files.create(self._path(path), True)
+        try:
+            stream.write(text.encode())
+        finally:
+            stream.close()
+
+    def make_folder(self, path: str) -> None:
+        """A folder, and those it is in."""
+        self._files.mkdirs(self._path(path))
+
+    def delete(self, path: str) -> None:
+        """Take away a file or a folder with all that is in it, if it is there."""
+        self._files.delete(self._path(path), True)
+
+    def move(self, source: str, target: str) -> bool:
+        """Rename, one step on disks and on HDFS; False if there is something at the target, or it was refused."""
+        # Hadoop would put the source into a folder that is there already, which is never what is meant.
+        return not self.exists(target) and bool(self._files.rename(self._path(source), self._path(target)))

@@ -1,0 +1,57 @@
+"""How rows are written as JSON: alike in files, in topics, in requests and in columns of databases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    DateType,
+    MapType,
+    NullType,
+    NumericType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+    VariantType,
+)
+
+from vedette.spark.pipeline.routing import named
+
+# Times are in UTC and to the microsecond, whatever the session's time zone is: the same row has the same text anywhere.
+_OPTIONS = {
+    "timeZone": "UTC",
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+    "ignoreNullFields": "true",  # what is missing is left out, as in events
+}
+_PLAIN = (StringType, NumericType, BooleanType, BinaryType, DateType, TimestampType, TimestampNTZType)
+
+
+def as_json(columns: Iterable[str]) -> Column:
+    """One JSON object per row, with these columns that are not null."""
+    return F.to_json(F.struct(*(named(name) for name in columns)), _OPTIONS)
+
+
+def flat(rows: DataFrame) -> DataFrame:
+    """The rows with nested columns as JSON texts and rare types as texts, for places that know only plain values."""
+    columns = []
+    for field in rows.schema.fields:
+        column = named(field.name)
+        if isinstance(field.dataType, StructType | ArrayType | MapType | VariantType):
+            column = F.to_json(column, _OPTIONS)
+        elif not isinstance(field.dataType, _PLAIN):
+            column = column.cast("string")
+        columns.append(column.alias(field.name))
+    return rows.select(*columns)
+
+
+def typed(rows: DataFrame) -> DataFrame:
+    """The rows with columns of nothing but nulls as texts, for formats in which every column has a type."""
+    empty = [field.name for field in rows.schema.fields if isinstance(field.dataType, NullType)]
+    return rows.withColumns({name: named(name).cast("string") for name in empty}) if empty else rows
