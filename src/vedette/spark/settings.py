@@ -24,11 +24,9 @@ def local_cores(master: str) -> int | None:
     if found is None:
         return None
     cores = found["cores"]
-    return len(os.sched_getaffinity(0)) if cores == "*" and hasattr(os, "sched_getaffinity") else _number(cores)
-
-
-def _number(cores: str | None) -> int:
-    return 1 if cores is None else (os.cpu_count() or 1) if cores == "*" else int(cores)
+    if cores != "*":
+        return int(cores or 1)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def for_a_new_session(conf: Mapping[str, str]) -> dict[str, str]:
