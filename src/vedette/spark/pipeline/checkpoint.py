@@ -1,0 +1,224 @@
+"""Which version of the subscriptions each micro-batch uses: written down before it runs, so that a micro-batch that is
+run again after a crash gives the same notifications, whatever has become of the subscriptions meanwhile.
+
+    <checkpoint>/vedette/pipeline.json         whose checkpoint this is
+    <checkpoint>/vedette/batches/0000000012    the version that micro-batch 12 uses
+    <checkpoint>/vedette/snapshots/<version>-… that version, compiled; kept as long as a micro-batch may need it
+    <checkpoint>/vedette/lock                  held by the process that runs
+
+Beside it lies what Spark writes: a micro-batch that is in `offsets` and not in `commits` will be run again.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from vedette.errors import PipelineError, SnapshotError
+from vedette.matching.matcher import Matcher
+from vedette.matching.snapshot_files import VERSION as SNAPSHOT_FORMAT
+from vedette.spark.pipeline.storage import Storage
+from vedette.spark.versions import Version
+from vedette.version import __version__
+
+FORMAT = 1
+_WHOSE = "vedette/pipeline.json"
+_BATCHES = "vedette/batches"
+_SNAPSHOTS = "vedette/snapshots"
+_REMEMBERED = 100  # micro-batches whose versions stay written down, for people to look up
+_ANEW = "or remove the checkpoint to begin anew: all events are read again then"
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """The version that a micro-batch uses."""
+
+    batch: int
+    version: str
+    subscriptions: int
+    matcher: Matcher
+    again: bool  # the micro-batch began before, in a run that was cut short
+
+
+class Ledger:
+    """The book of one checkpoint."""
+
+    def __init__(self, storage: Storage, stream: str, notes: tuple[str, ...]) -> None:
+        self._storage = storage
+        self.stream = stream  # the name of this checkpoint's stream, unlike that of any other
+        self.notes = notes  # what is worth saying before the start
+
+    @classmethod
+    def open(cls, storage: Storage, facts: Mapping[str, Any], current: Version, spark_log: SparkLog) -> Ledger:
+        """The ledger of a checkpoint; PipelineError if it is another pipeline's, or cannot be carried on."""
+        storage.lock()
+        text = storage.read(_WHOSE)
+        if text is None:
+            if spark_log.newest is not None:
+                raise PipelineError(
+                    f"{storage.name} is a checkpoint, but of a stream that is no Vedette pipeline\n"
+                    "Hint: choose another `checkpoint`"
+                )
+            stream = uuid.uuid4().hex
+            record = {
+                "format": FORMAT,
+                "stream": stream,
+                "library": __version__,
+                "snapshots": SNAPSHOT_FORMAT,
+                "facts": facts,
+            }
+            storage.write(_WHOSE, orjson.dumps(record, option=orjson.OPT_INDENT_2))
+            return cls(storage, stream, ())
+        record = _parsed(text, storage.name)
+        _refuse_others(record, facts, storage.name)
+        ledger = cls(storage, str(record["stream"]), ())
+        ledger.notes = tuple(ledger._news(record, current, spark_log))
+        return ledger
+
+    def close(self) -> None:
+        """Others may use the checkpoint."""
+        self._storage.unlock()
+
+    def begin(self, batch: int, current: Version) -> Use:
+        """The version that a micro-batch is to use: the one it began with, else the current one, from now on."""
+        entry = self._entry(batch)
+        if entry is not None:
+            matcher = self._matcher(entry, current)
+            return Use(batch, str(entry["version"]), int(entry["subscriptions"]), matcher, again=True)
+        self._storage.keep(current.matcher, _snapshot_name(current.version, SNAPSHOT_FORMAT))
+        entry = {
+            "batch": batch,
+            "version": current.version,
+            "subscriptions": current.subscriptions,
+            "snapshots": SNAPSHOT_FORMAT,
+            "library": __version__,
+            "began": dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"),
+        }
+        self._storage.write(_entry_name(batch), orjson.dumps(entry))
+        self._prune(entry)
+        return Use(batch, current.version, current.subscriptions, current.matcher, again=False)
+
+    # ------------------------------------------------------------ inside
+
+    def _entry(self, batch: int) -> dict[str, Any] | None:
+        text = self._storage.read(_entry_name(batch))
+        return None if text is None else _parsed(text, f"{self._storage.name}/{_entry_name(batch)}")
+
+    def _matcher(self, entry: Mapping[str, Any], current: Version) -> Matcher:
+        batch, version = entry["batch"], entry["version"]
+        if version == current.version:
+            return current.matcher
+        try:
+            return self._storage.open(_snapshot_name(version, entry["snapshots"]))
+        except SnapshotError as error:
+            reason = str(error).partition("\nHint: ")[0]
+            raise PipelineError(
+                f"micro-batch {batch} was cut short, and has to be run again with version {version} of the "
+                f"subscriptions, as it began; but that version cannot be read: {reason}\n"
+                "Hint: finish it with the version of Vedette that began it; or put the subscriptions back as they "
+                f"were (version {version}) and start again; {_ANEW}"
+            ) from error
+
+    def _prune(self, entry: Mapping[str, Any]) -> None:
+        """Only a micro-batch that is not committed comes again: the newest; to be safe, the one before stays too."""
+        batch: int = entry["batch"]
+        needed = {
+            _snapshot_name(each["version"], each["snapshots"]) for each in (entry, self._entry(batch - 1)) if each
+        }
+        for name in self._storage.names(_SNAPSHOTS):
+            if f"{_SNAPSHOTS}/{name}" not in needed:
+                self._storage.remove(f"{_SNAPSHOTS}/{name}")
+        if batch % _REMEMBERED == 0:
+            for name in self._storage.names(_BATCHES):
+                if name.isdigit() and int(name) < batch - _REMEMBERED:
+                    self._storage.remove(f"{_BATCHES}/{name}")
+
+    def _news(self, record: Mapping[str, Any], current: Version, spark_log: SparkLog) -> list[str]:
+        """What is worth saying; refuses at once what the pending micro-batch could not be run with."""
+        notes: list[str] = []
+        if spark_log.newest is None:
+            return notes
+        newest = spark_log.newest
+        entry = self._entry(newest)
+        if entry is None:  # it was cut short before it began, so it begins now
+            entry = self._entry(newest - 1)
+        if entry is None:
+            return notes
+        version = str(entry["version"])
+        if spark_log.pending and entry["batch"] == newest:
+            self._matcher(entry, current)
+            notes.append(f"micro-batch {newest} was cut short: it is run again, with version {version} as it began")
+        if version != current.version:
+            first = newest + 1 if entry["batch"] == newest else newest
+            notes.append(
+                f"the subscriptions have changed from version {version} to {current.version}: "
+                f"the new ones hold from micro-batch {first} on"
+            )
+        if entry["library"] != __version__:
+            notes.append(f"the checkpoint was last used by Vedette {entry['library']}; this is {__version__}")
+        return notes
+
+
+@dataclass(frozen=True, slots=True)
+class SparkLog:
+    """What Spark's own checkpoint says: the newest micro-batch that was planned, and whether it is still to be done."""
+
+    newest: int | None
+    pending: bool
+
+    @classmethod
+    def of(cls, storage: Storage) -> SparkLog:
+        """From the names of the files, which are those of the micro-batches."""
+        planned = [int(name) for name in storage.names("offsets") if name.isdigit()]
+        done = [int(name) for name in storage.names("commits") if name.isdigit()]
+        newest = max(planned, default=None)
+        return cls(newest, newest is not None and newest > max(done, default=-1))
+
+
+def _entry_name(batch: int) -> str:
+    return f"{_BATCHES}/{batch:010d}"
+
+
+def _snapshot_name(version: str, format: int) -> str:
+    # The same subscriptions in another format are other files.
+    return f"{_SNAPSHOTS}/{version}-{format}"
+
+
+def _parsed(text: bytes, name: str) -> dict[str, Any]:
+    try:
+        record = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise PipelineError(f"{name} is damaged ({error})\nHint: put it back from a backup; {_ANEW}") from None
+    if not isinstance(record, dict):
+        raise PipelineError(f"{name} is damaged: it holds no object\nHint: put it back from a backup; {_ANEW}")
+    return record
+
+
+def _refuse_others(record: Mapping[str, Any], facts: Mapping[str, Any], name: str) -> None:
+    if record.get("format") != FORMAT:
+        raise PipelineError(
+            f"the checkpoint {name} has format {record.get('format')}, made by Vedette {record.get('library')}; "
+            f"this is Vedette {__version__}, which reads format {FORMAT}\n"
+            f"Hint: run it with the version that made it; {_ANEW}"
+        )
+    theirs: Mapping[str, Any] = record.get("facts", {})
+    ours = orjson.loads(orjson.dumps(facts))
+    differences = [
+        f"  {key}: {_shown(theirs.get(key))} there, {_shown(ours.get(key))} in the pipeline file"
+        for key in sorted({*theirs, *ours})
+        if theirs.get(key) != ours.get(key)
+    ]
+    if differences:
+        raise PipelineError(
+            "\n".join([f"the checkpoint {name} was made by another pipeline:", *differences])
+            + f"\nHint: put that back as it was; choose another `checkpoint`; {_ANEW}"
+        )
+
+
+def _shown(value: object) -> str:
+    return "nothing" if value is None else orjson.dumps(value).decode()

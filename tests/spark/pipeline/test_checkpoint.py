@@ -1,0 +1,226 @@
+"""The ledger of a checkpoint: what a micro-batch began with it ends with; strangers are refused, and told why."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vedette.errors import PipelineError
+from vedette.matching.snapshot_files import VERSION as SNAPSHOT_FORMAT
+from vedette.matching.subscriptions import Subscriptions
+from vedette.spark.pipeline.checkpoint import Ledger, SparkLog
+from vedette.spark.pipeline.storage import LocalStorage
+from vedette.spark.versions import Version
+from vedette.version import __version__
+
+FACTS = {"source": {"type": "jsonl", "path": "/events"}, "name": "fraud"}
+
+
+def version(when: str) -> Version:
+    subscriptions = Subscriptions()
+    subscriptions.add("s1", when)
+    matcher = subscriptions.compile()
+    return Version(matcher, matcher.version, dt.datetime.now(dt.UTC), 1)
+
+
+ONE, TWO, THREE = version("a = 1"), version("a = 2"), version("a = 3")
+
+
+class Checkpoint:
+    """A checkpoint folder, with as much of Spark's own files as the ledger looks at."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._ledger: Ledger | None = None
+
+    def start(self, current: Version, facts: dict[str, Any] | None = None) -> Ledger:
+        """As a new process does; the one before is gone."""
+        if self._ledger is not None:
+            self._ledger.close()
+        storage = LocalStorage(self.root)
+        try:
+            self._ledger = Ledger.open(storage, FACTS if facts is None else facts, current, SparkLog.of(storage))
+        except PipelineError:
+            storage.unlock()
+            raise
+        return self._ledger
+
+    def plan(self, batch: int) -> None:
+        self._touch("offsets", batch)
+
+    def commit(self, batch: int) -> None:
+        self._touch("commits", batch)
+
+    def _touch(self, folder: str, batch: int) -> None:
+        (self.root / folder).mkdir(parents=True, exist_ok=True)
+        (self.root / folder / str(batch)).touch()
+
+    def snapshots(self) -> list[str]:
+        return sorted(path.name for path in (self.root / "vedette" / "snapshots").iterdir())
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Checkpoint:
+    return Checkpoint(tmp_path / "state")
+
+
+def run(checkpoint: Checkpoint, ledger: Ledger, batch: int, current: Version, *, commit: bool = True) -> str:
+    """One micro-batch; the version that it used, as its matcher says."""
+    checkpoint.plan(batch)
+    use = ledger.begin(batch, current)
+    assert use.version == use.matcher.version
+    if commit:
+        checkpoint.commit(batch)
+    return use.version
+
+
+def test_a_micro_batch_that_was_cut_short_keeps_its_version(checkpoint: Checkpoint) -> None:
+    ledger = checkpoint.start(ONE)
+    assert run(checkpoint, ledger, 0, ONE) == ONE.version
+    assert run(checkpoint, ledger, 1, ONE, commit=False) == ONE.version
+    ledger = checkpoint.start(TWO)
+    assert ledger.notes == (
+        f"micro-batch 1 was cut short: it is run again, with version {ONE.version} as it began",
+        f"the subscriptions have changed from version {ONE.version} to {TWO.version}: "
+        "the new ones hold from micro-batch 2 on",
+    )
+    use = ledger.begin(1, TWO)
+    assert (use.version, use.again) == (ONE.version, True)
+    assert use.matcher.match({"a": 1}) == ["s1"]
+    assert run(checkpoint, ledger, 2, TWO) == TWO.version
+
+
+def test_nothing_is_said_where_nothing_happened(checkpoint: Checkpoint) -> None:
+    ledger = checkpoint.start(ONE)
+    assert ledger.notes == ()
+    run(checkpoint, ledger, 0, ONE)
+    assert checkpoint.start(ONE).notes == ()
+
+
+def test_a_micro_batch_that_was_planned_and_never_began(checkpoint: Checkpoint) -> None:
+    ledger = checkpoint.start(ONE)
+    run(checkpoint, ledger, 0, ONE)
+    checkpoint.plan(1)
+    ledger = checkpoint.start(TWO)
+    assert "the new ones hold from micro-batch 1 on" in ledger.notes[0]
+    assert run(checkpoint, ledger, 1, TWO) == TWO.version
+
+
+def test_a_stream_keeps_its_name(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    stream = checkpoint.start(ONE).stream
+    assert checkpoint.start(TWO).stream == stream
+    assert Checkpoint(tmp_path / "other").start(ONE).stream != stream
+
+
+def test_snapshots_that_no_micro_batch_can_need_are_removed(checkpoint: Checkpoint) -> None:
+    ledger = checkpoint.start(ONE)
+    for batch, current in enumerate([ONE, TWO, TWO, THREE, THREE, ONE]):
+        run(checkpoint, ledger, batch, current)
+    kept = {name.partition("-")[0] for name in checkpoint.snapshots()}
+    assert kept == {THREE.version, ONE.version}
+    run(checkpoint, ledger, 6, ONE)
+    assert checkpoint.snapshots() == [f"{ONE.version}-{SNAPSHOT_FORMAT}"]
+
+
+def test_the_ledger_does_not_grow_for_ever(checkpoint: Checkpoint) -> None:
+    ledger = checkpoint.start(ONE)
+    for batch in range(0, 1000, 20):
+        ledger.begin(batch, ONE)
+    names = sorted(int(path.name) for path in (checkpoint.root / "vedette" / "batches").iterdir())
+    assert names[-1] == 980
+    assert len(names) < 12
+
+
+def test_a_checkpoint_of_another_pipeline_is_refused(checkpoint: Checkpoint) -> None:
+    checkpoint.start(ONE)
+    other = {**FACTS, "source": {"type": "jsonl", "path": "/elsewhere"}, "extra": 1}
+    with pytest.raises(PipelineError) as caught:
+        checkpoint.start(ONE, other)
+    assert str(caught.value).splitlines() == [
+        f"the checkpoint {checkpoint.root} was made by another pipeline:",
+        "  extra: nothing there, 1 in the pipeline file",
+        '  source: {"type":"jsonl","path":"/events"} there, {"type":"jsonl","path":"/elsewhere"} in the pipeline file',
+        "Hint: put that back as it was; choose another `checkpoint`; or remove the checkpoint to begin anew: "
+        "all events are read again then",
+    ]
+
+
+def test_a_checkpoint_of_something_else_is_refused(checkpoint: Checkpoint) -> None:
+    checkpoint.plan(0)
+    with pytest.raises(PipelineError, match="no Vedette pipeline"):
+        checkpoint.start(ONE)
+
+
+def test_a_ledger_of_a_later_format_is_refused(checkpoint: Checkpoint) -> None:
+    checkpoint.start(ONE)
+    file = checkpoint.root / "vedette" / "pipeline.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "format": 99, "library": "9.9"}))
+    with pytest.raises(PipelineError, match=r"format 99, made by Vedette 9\.9"):
+        checkpoint.start(ONE)
+    file.write_text("{")
+    with pytest.raises(PipelineError, match="damaged"):
+        checkpoint.start(ONE)
+
+
+def _age(checkpoint: Checkpoint, batch: int, current: Version) -> None:
+    """Make a micro-batch and its snapshot those of another version of the code."""
+    entry = checkpoint.root / "vedette" / "batches" / f"{batch:010d}"
+    entry.write_text(json.dumps({**json.loads(entry.read_text()), "snapshots": 0, "library": "0.0.1"}))
+    snapshots = checkpoint.root / "vedette" / "snapshots"
+    old = (snapshots / f"{current.version}-{SNAPSHOT_FORMAT}").rename(snapshots / f"{current.version}-0")
+    manifest = old / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"version": 1', '"version": 0', 1))
+
+
+def test_a_snapshot_of_another_format_matters_only_to_a_pending_micro_batch(checkpoint: Checkpoint) -> None:
+    ledger = checkpoint.start(ONE)
+    run(checkpoint, ledger, 0, ONE)
+    _age(checkpoint, 0, ONE)
+    ledger = checkpoint.start(TWO)  # nothing is pending: it works, and it is said
+    assert ledger.notes[-1] == f"the checkpoint was last used by Vedette 0.0.1; this is {__version__}"
+    run(checkpoint, ledger, 1, TWO, commit=False)
+    _age(checkpoint, 1, TWO)
+    with pytest.raises(PipelineError) as caught:
+        checkpoint.start(THREE)
+    assert "micro-batch 1 was cut short" in str(caught.value)
+    assert "format version 0" in str(caught.value)
+    assert f"put the subscriptions back as they were (version {TWO.version})" in str(caught.value)
+    assert checkpoint.start(TWO).begin(1, TWO).version == TWO.version  # so the advice is good
+
+
+def test_a_damaged_snapshot_is_not_used(checkpoint: Checkpoint) -> None:
+    ledger = checkpoint.start(ONE)
+    run(checkpoint, ledger, 0, ONE, commit=False)
+    array = next((checkpoint.root / "vedette" / "snapshots").glob("*/records.arrow"))
+    array.write_bytes(array.read_bytes()[:-1])
+    with pytest.raises(PipelineError, match="damaged"):
+        checkpoint.start(TWO)
+
+
+def test_two_processes_cannot_share_a_checkpoint(checkpoint: Checkpoint) -> None:
+    checkpoint.start(ONE)
+    with pytest.raises(PipelineError, match="another process is running"):
+        Checkpoint(checkpoint.root).start(ONE)
+
+
+def test_files_are_replaced_in_one_step(tmp_path: Path) -> None:
+    storage = LocalStorage(tmp_path)
+    assert storage.read("a/b") is None
+    storage.write("a/b", b"one")
+    storage.write("a/b", b"two")
+    (tmp_path / "a" / ".b.new").write_bytes(b"cut short")
+    assert storage.read("a/b") == b"two"
+    assert storage.names("a") == ["b"]
+    storage.remove("a/b")
+    storage.remove("a/b")
+    assert storage.names("a") == []
+    assert storage.names("nowhere") == []
+    storage.keep(ONE.matcher, "snapshots/x")
+    storage.keep(ONE.matcher, "snapshots/x")
+    assert storage.open("snapshots/x").version == ONE.version
+    storage.remove("snapshots/x")
+    assert storage.names("snapshots") == []
