@@ -42,7 +42,7 @@ def _events_table(server: Postgres, table: str, events: list[trades.Event]) -> N
 
 
 def _subscriptions_table(server: Postgres, table: str, records: list[trades.Record]) -> None:
-    server.run(RECORDS.format(table))
+    server.run(f"create table {table} ({COLUMNS})")
     server.run(f'insert into {table} (id, subscriber, "when") values (:id, :subscriber, :when)', records)
     server.run(f"insert into {table} (id, \"when\", expires) values ('gone', 'price > 0', now() - interval '1 day')")
 
@@ -171,7 +171,9 @@ def test_subscriptions_that_change_in_the_database_while_it_runs(
         checkpoint="state",
         schema="schema.json",
         subscriptions={
-            **{"database": server.address, "table": f"wanted_{tag}", "password_env": "PG_PASSWORD"},
+            "database": server.address,
+            "table": f"wanted_{tag}",
+            "password_env": "PG_PASSWORD",
             "refresh": "1 second",
         },
         source={"type": "jsonl", "path": "events"},
