@@ -17,9 +17,7 @@ from tests.connectors.processes import kill, wait_until
 
 SUBSCRIPTIONS = trades.subscriptions()
 SECRET = {"PG_PASSWORD": PASSWORD}
-RECORDS = (
-    'create table {} (id text primary key, subscriber text, "when" text not null, dialect text, expires timestamptz)'
-)
+COLUMNS = 'id text primary key, subscriber text, "when" text not null, dialect text, expires timestamptz'
 
 
 @pytest.fixture
