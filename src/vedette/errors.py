@@ -16,7 +16,8 @@ VedetteError
 
 from __future__ import annotations
 
-from typing import Self
+from collections.abc import Sequence
+from typing import NamedTuple, Self
 
 
 class VedetteError(Exception):
@@ -98,8 +99,29 @@ class FileError(InputError):
     """A file that is missing, or not what it should be."""
 
 
+class Mistake(NamedTuple):
+    """One of several mistakes: where it is, what is wrong, how to mend it."""
+
+    file: str
+    line: int | None  # counted from 1; None where it is the file as a whole
+    message: str
+    hint: str | None = None
+
+    def __str__(self) -> str:
+        where = self.file if self.line is None else f"{self.file}:{self.line}"
+        lines = [*self.message.splitlines(), *([] if self.hint is None else [f"Hint: {self.hint}"])]
+        return "\n  ".join([f"{where}: {lines[0]}", *lines[1:]])
+
+
 class PipelineError(InputError):
-    """A pipeline that cannot run: its file says what makes no sense, or what it names is not there or does not fit."""
+    """A pipeline that cannot run: its file says what makes no sense, or what it names is not there or does not fit.
+
+    Where a file was read, `mistakes` has all of them.
+    """
+
+    def __init__(self, message: str, mistakes: Sequence[Mistake] = ()) -> None:
+        super().__init__(message)
+        self.mistakes = tuple(mistakes)
 
 
 class SnapshotError(VedetteError):

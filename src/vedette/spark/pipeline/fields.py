@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import re
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationInfo
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationInfo
 from pydantic_core import PydanticCustomError
 
 from vedette.errors import PipelineError
 from vedette.spark.pipeline.durations import EXAMPLES, Duration
 from vedette.spark.pipeline.locations import located
+
+_SERVER = re.compile(r"(?:[^\s,/:\[\]]+|\[[0-9a-fA-F:.]+\]):[0-9]{1,5}")
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_SECRET_NAME = re.compile(
+    r"(?:password|passwd|pwd|secret|secret[._-]?key|jaas\.config|token|authorization|api[._-]?key)$"
+)
 
 
 class Part(BaseModel):
@@ -34,15 +41,21 @@ def wrong(message: str, hint: str | None = None) -> PydanticCustomError:
     return PydanticCustomError("wrong", "{message}", {"message": message, "hint": hint or ""})
 
 
+def shortened(text: str, most: int = 40) -> str:
+    """A text as messages repeat it: not too long, on one line."""
+    text = text if text.isprintable() else text.encode("unicode_escape").decode()
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def _duration(value: Any) -> Any:
     if isinstance(value, Duration):
         return value
-    if isinstance(value, bool) or not isinstance(value, str):
+    if not isinstance(value, str):
         raise wrong("is no length of time", EXAMPLES)
     try:
         return Duration.of(value)
     except ValueError as error:
-        raise wrong(f"{value[:40]!r} {error}", EXAMPLES) from None
+        raise wrong(f'is "{shortened(value)}", which {error}', EXAMPLES) from None
 
 
 def _place(value: Any, info: ValidationInfo) -> Any:
@@ -51,45 +64,83 @@ def _place(value: Any, info: ValidationInfo) -> Any:
     if not value.strip():
         raise wrong("is empty", 'write a path, e.g. "events/"; "." is the folder of the pipeline file')
     if "\0" in value:
-        raise wrong("holds a character that no path can have")
-    folder = (info.context or {}).get("folder", Path.cwd())
-    return located(value, folder)
+        raise wrong("has a character that no path can have", "leave it out")
+    return located(value, folder_of(info))
 
 
-def _options(value: Any) -> Any:
+def folder_of(info: ValidationInfo) -> Path:
+    """The folder of the pipeline file: what relative paths are relative to."""
+    folder: Path = (info.context or {}).get("folder", Path.cwd())
+    return folder
+
+
+def _server(value: str) -> str:
+    if _SERVER.fullmatch(value) is None:
+        raise wrong(f'is "{shortened(value)}", not host:port', 'write e.g. "localhost:9092"')
+    return value
+
+
+def _topic(value: str) -> str:
+    if _TOPIC.fullmatch(value) is None:  # a comma, above all: Spark would take it for two
+        hint = "letters, digits, `.`, `_` and `-`, at most 249; several topics are a list"
+        raise wrong(f'is "{shortened(value)}", which is no name of a topic', hint)
+    return value
+
+
+def _bound(value: Any) -> Any:
+    if isinstance(value, dt.datetime):
+        return value.isoformat(" ")
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise wrong("is neither a whole number nor a date", 'write e.g. 0, or "2024-01-01"')
+    return value
+
+
+def _options(value: Any, info: ValidationInfo) -> Any:
     """Numbers and booleans may be written as such; Spark reads texts."""
     if not isinstance(value, dict):
-        raise wrong("is no table of options", 'write e.g. { "kafka.security.protocol" = "SASL_SSL" }')
+        raise wrong("is no table", 'write e.g. { "name" = "value" }')
     texts: dict[str, str] = {}
     for name, each in value.items():
+        if _SECRET_NAME.search(name.lower()):
+            hint = f"name an environment variable that holds it: in `{info.field_name}_env`, or `password_env` of a database"
+            raise wrong(f'has a secret in the file, "{shortened(name)}"', hint)
         if isinstance(each, bool):
             texts[name] = "true" if each else "false"
         elif isinstance(each, str | int | float):
             texts[name] = str(each)
         else:
-            raise wrong(f"the option {name!r} is neither a text, a number nor a boolean", "write it in quotes")
+            hint = "write it in quotes"
+            raise wrong(f'has "{shortened(name)}", which is neither a text, a number nor a boolean', hint)
     return texts
 
 
 def _variable(value: Any) -> Any:
     if not isinstance(value, str):
         raise wrong("is not a text", "name an environment variable, not what it holds")
-    if value not in os.environ:
-        # What is written there may be the secret itself, by mistake: it is not repeated unless it looks like a name.
-        named = re.fullmatch(r"[A-Z][A-Z0-9_]*", value) is not None
-        raise wrong(
-            f"the environment variable {value} is not set" if named else "names no environment variable",
-            "set it before the pipeline starts; the file names the variable, not the secret",
-        )
+    _is_set(value, "is")
     return value
 
 
 def _variables(value: Any) -> Any:
     if not isinstance(value, dict):
         raise wrong("is no table", 'write e.g. { "name" = "ENVIRONMENT_VARIABLE" }')
-    for each in value.values():
-        _variable(each)
+    for name, each in value.items():
+        if not isinstance(each, str):
+            raise wrong(f'has "{shortened(name)}", which is not a text', "name an environment variable")
+        _is_set(each, f'has "{shortened(name)}" =')
     return value
+
+
+def _is_set(variable: str, so: str) -> None:
+    if variable in os.environ:
+        return
+    hint = "set it before the pipeline starts"
+    # What is written there may be the secret itself, by mistake: it is shown only if it looks like a variable.
+    if re.fullmatch(r"[A-Z][A-Z0-9_]*", variable) is None:
+        raise wrong(f"{so} something that is no environment variable", "name a variable, not what it holds")
+    raise wrong(f"{so} {shortened(variable)}, an environment variable that is not set", hint)
 
 
 def secret(variable: str) -> SecretStr:
@@ -101,6 +152,9 @@ def secret(variable: str) -> SecretStr:
 
 
 Text = Annotated[str, Field(min_length=1)]
+Server = Annotated[str, AfterValidator(_server)]
+Topic = Annotated[str, AfterValidator(_topic)]
+Bound = Annotated[int | str, BeforeValidator(_bound)]
 Texts = Annotated[tuple[Text, ...], Field(strict=False)]  # TOML has lists, not tuples
 Positive = Annotated[int, Field(ge=1, le=2**31 - 1)]
 # Absolute path or address (s3a://…): what is relative in the file is so to the file's folder.

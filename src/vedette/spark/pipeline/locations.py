@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import re
 from fnmatch import fnmatchcase
+from itertools import repeat
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # one letter before the colon is a drive of Windows
+_BRACES = re.compile(r"\{([^{}]*)\}")  # the innermost
+_MOST_BRACES = 4
 _GLOB = re.compile(r"[*?\[{]")
 
 
@@ -58,4 +61,18 @@ def _parts(place: str) -> tuple[str, ...]:
 
 
 def _same(one: str, other: str) -> bool:
-    return one == other or fnmatchcase(one, other) or fnmatchcase(other, one)
+    return (
+        one == other
+        or any(map(fnmatchcase, repeat(one), _plain(other)))
+        or any(map(fnmatchcase, repeat(other), _plain(one)))
+    )
+
+
+def _plain(pattern: str) -> list[str]:
+    """A pattern of Spark as Python's: `{a,b}` is spelt out, and what is not in brackets is `[!…]`."""
+    pattern = pattern.replace("[^", "[!")
+    found = _BRACES.search(pattern)
+    if found is None or pattern.count("{") > _MOST_BRACES:
+        return [_BRACES.sub("*", pattern)]
+    before, after = pattern[: found.start()], pattern[found.end() :]
+    return [each for choice in found[1].split(",") for each in _plain(before + choice + after)]

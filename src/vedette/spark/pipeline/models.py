@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field, PrivateAttr, SecretStr, field_validator
+from pydantic import Field, PrivateAttr, SecretStr, ValidationInfo, field_validator
 
 from vedette.files.schemas import read_schema
 from vedette.schema.schema import Schema
-from vedette.spark.pipeline.fields import Length, Options, Part, Place, Places, Text, Texts, Variable, Variables, secret
+from vedette.spark.pipeline.facts import digest, facts_of
+from vedette.spark.pipeline.fields import (
+    Length,
+    Options,
+    Part,
+    Place,
+    Places,
+    Text,
+    Texts,
+    Variable,
+    Variables,
+    folder_of,
+    secret,
+)
+from vedette.spark.pipeline.locations import located
 from vedette.spark.pipeline.sink_config import SinkConfig
 from vedette.spark.pipeline.source_config import SourceConfig
 
 MOST_SINKS = 100
+Mode: TypeAlias = Literal["batch", "available-now", "continuous"]
+_SQLITE = re.compile(r"sqlite(?:\+\w+)?:///(?!:memory:|file:)(?=[^/?])")  # with a relative path
 
 
 class SubscriptionsConfig(Part):
@@ -36,6 +53,16 @@ class SubscriptionsConfig(Part):
     """The environment variable that holds the database's password."""
     refresh: Length | None = None
     """Streams only: look for a new version so often. Default: the one at the start is used to the end."""
+
+    @field_validator("database", mode="after")
+    @classmethod
+    def _beside_the_file(cls, address: str | None, info: ValidationInfo) -> str | None:
+        """The path of an SQLite file is relative to the pipeline file, as all paths are."""
+        found = None if address is None else _SQLITE.match(address)
+        if address is None or found is None:
+            return address
+        path, mark, options = address[found.end() :].partition("?")
+        return found[0] + located(path, folder_of(info)) + mark + options
 
     @property
     def kind(self) -> Literal["file", "table", "folder", "database"]:
@@ -77,7 +104,7 @@ class Pipeline(Part):
     # Not `Text`: it becomes a part of paths and a key of ledgers.
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
     """What messages, Spark's pages and ledgers call it. Default: the file's name without its ending."""
-    mode: Literal["batch", "available-now", "continuous"] = "batch"
+    mode: Mode = "batch"
     """`batch`: all there is, once. `available-now`: what came since the last run, then stop. `continuous`: for ever."""
     trigger: Length | None = None
     """Continuous only: a micro-batch begins so often. Default: as soon as the last one is done."""
@@ -101,9 +128,22 @@ class Pipeline(Part):
     _file: Path | None = PrivateAttr(default=None)
 
     @property
+    def file(self) -> Path | None:
+        """The file it was read from."""
+        return self._file
+
+    @property
     def streaming(self) -> bool:
         """It goes on from a checkpoint, in micro-batches."""
         return self.mode != "batch"
+
+    def facts(self) -> dict[str, Any]:
+        """What a checkpoint depends on, as plain JSON: to be kept with it, and compared by `facts.differences`."""
+        return facts_of(self.name, self.source)
+
+    def fingerprint(self) -> str:
+        """The facts in 12 hexadecimal digits."""
+        return digest(self.facts())
 
     @cached_property
     def schema_given(self) -> Schema | None:

@@ -13,8 +13,10 @@ from vedette.spark.pipeline.fields import (
     Part,
     Place,
     Positive,
+    Server,
     Text,
     Texts,
+    Topic,
     Variable,
     Variables,
     secret,
@@ -62,9 +64,9 @@ class KafkaSink(_Sink):
     """A topic of Kafka; values are JSON objects. At least once, with stable ids."""
 
     type: Literal["kafka"]
-    servers: Annotated[Texts, Field(min_length=1)]
-    """Brokers to begin with: `["host:9092"]`."""
-    topic: Text
+    servers: Annotated[tuple[Server, ...], Field(strict=False, min_length=1)]
+    """Brokers to begin with, as host:port: `["localhost:9092"]`."""
+    topic: Topic
     """The topic to write to."""
     key: Literal["id", "event", "subscription", "subscriber"] = "id"
     """Which column is a record's key."""

@@ -10,7 +10,19 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, SecretStr
 
-from vedette.spark.pipeline.fields import Options, Part, Place, Positive, Text, Texts, Variable, Variables, secret
+from vedette.spark.pipeline.fields import (
+    Bound,
+    Options,
+    Part,
+    Place,
+    Positive,
+    Server,
+    Text,
+    Topic,
+    Variable,
+    Variables,
+    secret,
+)
 
 
 class _Files(Part):
@@ -60,9 +72,9 @@ class KafkaSource(Part):
     """Topics of Kafka whose values are JSON objects."""
 
     type: Literal["kafka"]
-    servers: Annotated[Texts, Field(min_length=1)]
-    """Brokers to begin with: `["host:9092"]`."""
-    topics: Annotated[Texts, Field(min_length=1)]
+    servers: Annotated[tuple[Server, ...], Field(strict=False, min_length=1)]
+    """Brokers to begin with, as host:port: `["localhost:9092"]`."""
+    topics: Annotated[tuple[Topic, ...], Field(strict=False, min_length=1)]
     """The topics to read."""
     starting: Literal["earliest", "latest"] = "earliest"
     """Where a stream without a checkpoint begins."""
@@ -83,9 +95,9 @@ class JdbcPartition(Part):
 
     column: Text
     """A column of numbers, dates or times, better an indexed one."""
-    lower: int | str
+    lower: Bound
     """About where its values begin (no row is left out)."""
-    upper: int | str
+    upper: Bound
     """About where they end."""
     count: Positive
     """How many parts."""

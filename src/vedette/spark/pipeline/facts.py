@@ -1,0 +1,64 @@
+"""What a checkpoint depends on: with which pipeline may it be used again?
+
+The facts are kept as plain JSON beside the checkpoint, not only as a digest, so that a refusal can say what changed.
+What may change from run to run is no fact: sinks, subscriptions, triggers, limits, the list of Kafka's brokers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from vedette.spark.pipeline.source_config import SourceConfig
+
+_IDENTITY = ("path", "table", "topics", "url", "query")  # what says which source it is, where it has such a key
+_CALLED = {
+    "pipeline": "the pipeline's name",
+    "type": "the type of the source",
+    "path": "the path of the source",
+    "table": "the table of the source",
+    "topics": "the topics of the source",
+    "url": "the address of the source",
+    "query": "the query of the source",
+}
+
+
+def facts_of(name: str, source: SourceConfig) -> dict[str, Any]:
+    """The facts of a pipeline."""
+    facts: dict[str, Any] = {"pipeline": name, "type": source.type}
+    for key in _IDENTITY:
+        value = getattr(source, key, None)
+        if value is not None:
+            facts[key] = sorted(value) if isinstance(value, tuple) else value
+    return facts
+
+
+def digest(facts: Mapping[str, Any]) -> str:
+    """The facts in 12 hexadecimal digits."""
+    text = json.dumps(facts, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """In plain words, what has changed; empty if nothing has."""
+    return list(_differences(before, after))
+
+
+def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    for key in [*_CALLED, *sorted({*before, *after} - {*_CALLED})]:
+        old, new = before.get(key), after.get(key)
+        if old == new:
+            continue
+        called = _CALLED.get(key, f"`{key}`")
+        if isinstance(old, list) and isinstance(new, list):
+            changes = [f"without {_said(each)}" for each in old if each not in new]
+            changes += [f"now also {_said(each)}" for each in new if each not in old]
+            yield f"{called}: {', '.join(changes)}"
+        else:
+            yield f"{called} was {_said(old)} and is {_said(new)}"
+
+
+def _said(value: object) -> str:
+    return "not given" if value is None else json.dumps(value, ensure_ascii=False)
