@@ -22,6 +22,7 @@ from vedette.spark.pipeline.checks import check
 from vedette.spark.pipeline.content_checks import check_contents
 from vedette.spark.pipeline.draft import draft
 from vedette.spark.pipeline.durations import Duration
+from vedette.spark.pipeline.example import EXAMPLE
 from vedette.spark.pipeline.facts import differences
 from vedette.spark.pipeline.mistakes import Found, found, path_of
 from vedette.spark.pipeline.models import Pipeline, SparkConfig, SubscriptionsConfig
@@ -52,6 +53,7 @@ from vedette.spark.pipeline.source_config import (
 )
 
 __all__ = [
+    "EXAMPLE",
     "LINES",
     "SINKS",
     "SOURCES",

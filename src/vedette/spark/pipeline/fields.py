@@ -104,7 +104,7 @@ def _options(value: Any, info: ValidationInfo) -> Any:
     texts: dict[str, str] = {}
     for name, each in value.items():
         if _SECRET_NAME.search(name.lower()):
-            hint = f"name an environment variable that holds it: in `{info.field_name}_env`, or `password_env` of a database"
+            hint = f"name an environment variable that holds it, in `{info.field_name}_env` or `password_env`"
             raise wrong(f'has a secret in the file, "{shortened(name)}"', hint)
         if isinstance(each, bool):
             texts[name] = "true" if each else "false"
