@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from tests.cli.session import EVENTS, PAIRS, SUBSCRIPTIONS, files_in, pairs, vedette, write_lines
-from vedette.cli import job
+from vedette.files import matched
 from vedette.matching.indexes import NAMES
 
 
@@ -123,8 +123,8 @@ def test_order_is_that_of_the_files(tmp_path: Path) -> None:
 
 
 def test_slices_of_a_chunk_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job, "_FIRST_SLICE", 3)
-    monkeypatch.setattr(job, "_MATCHES", 200)
+    monkeypatch.setattr(matched, "_FIRST_SLICE", 3)
+    monkeypatch.setattr(matched, "_MATCHES", 200)
     subscriptions = write_lines(tmp_path / "s.jsonl", [{"id": f"s{i}", "when": f"x >= {i}"} for i in range(5)])
     events = write_lines(tmp_path / "e.jsonl", [{"x": i % 7 if i != 100 else "seven"} for i in range(300)])
     schema = tmp_path / "schema.yaml"
@@ -348,13 +348,6 @@ def test_a_file_that_breaks_half_way_leaves_nothing(subscriptions: Path, tmp_pat
     assert result.exit_code == 1
     assert "damaged gzip file" in result.stderr
     assert files_in(tmp_path) == before
-
-
-def test_spark_is_not_part_of_this_version(subscriptions: Path, events: Path, tmp_path: Path) -> None:
-    result = vedette("match", subscriptions, events, "-o", tmp_path / "out.jsonl", "--engine", "spark")
-    assert result.exit_code == 1
-    assert "the Spark engine is not part of this version" in result.stderr
-    assert not (tmp_path / "out.jsonl").exists()
 
 
 # ---------------------------------------------------------------- wrong usage

@@ -1,23 +1,20 @@
-"""Matching the events of a file: chunk by chunk, with bounded memory, counting what came of it."""
+"""What came of matching a file: written, and counted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from vedette.files.chunks import EventChunk, RejectedEvent
+from vedette.files.matched import ChunkMatcher
 from vedette.files.output import MatchWriter, RejectWriter
-from vedette.kernels.rows import Rows, events_of
-from vedette.matching.matcher import Matcher
-from vedette.schema.columns import Column
-from vedette.schema.encode import Encoded, Reject, encode
+from vedette.kernels.rows import events_of
 
-_FIRST_SLICE = 1024  # events that are matched before anything is known of how many matches they have
-_MATCHES = 4_000_000  # at a time, about: more cost memory and gain nothing
-_SHOWN = 5  # rejected events that are kept to be reported one by one
+SHOWN = 5  # rejected events that are kept to be reported one by one
 
 
 @dataclass(slots=True)
@@ -45,60 +42,35 @@ class Tally:
         )
 
 
-class Job:
-    """Matches chunk after chunk, in slices that are as large as their matches allow."""
+class Output:
+    """Takes what was found, in the order of the events, whichever engine found it."""
 
-    def __init__(self, matcher: Matcher, columns: tuple[Column, ...], threads: int, tally: Tally) -> None:
-        self._matcher = matcher
-        self._columns = columns
-        self._threads = threads
+    def __init__(self, subscriptions: Any, out: MatchWriter, aside: RejectWriter | None, tally: Tally) -> None:
+        self._subscriptions = subscriptions  # their ids
+        self._out, self._aside = out, aside
         self._tally = tally
-        self._slice = _FIRST_SLICE
 
-    def warm_up(self, chunk: EventChunk) -> None:
-        """Match the first few events for nothing: whatever has to be compiled or worked out once is so afterwards."""
-        _, events = next(self._slices(chunk.events), (0, None))
-        if events is not None:
-            self._rows(events)
+    def match(self, chunk: EventChunk, matcher: ChunkMatcher) -> None:
+        """Match one chunk here and now."""
+        ids = chunk.ids
+        for found in matcher.match(chunk):
+            self.take(ids, events_of(found.rows, found.begin), found.rows.subscription)
+            self.count(found.read, len(found.rejects), found.rejects)
 
-    def match(self, chunk: EventChunk, out: MatchWriter, aside: RejectWriter | None) -> None:
-        """Match one chunk; its rejects, of the reader and of the schema, come in the order of rows."""
-        rejects = list(chunk.rejects)
-        for begin, events in self._slices(chunk.events):
-            encoded, rows = self._rows(events)
-            numbers = pa.array(events_of(rows, begin))
-            out.write(
-                pa.DictionaryArray.from_arrays(numbers, chunk.ids),
-                pa.DictionaryArray.from_arrays(pa.array(rows.subscription), self._matcher.ids),
-            )
-            self._learn(len(events), len(numbers))
-            self._tally.matches += len(numbers)
-            if encoded.rejects:
-                rejects += _placed(chunk, encoded.rejects, begin)
-        self._tally.events += len(chunk) + len(chunk.rejects)
-        if rejects:
-            rejects.sort(key=lambda reject: reject.row)
-            self._tally.rejected += len(rejects)
-            self._tally.first_rejects += rejects[: _SHOWN - len(self._tally.first_rejects)]
-            if aside is not None:
-                aside.write(rejects)
+    def take(self, events: Any, numbers: NDArray[Any], subscriptions: Any) -> None:
+        """Matches: ids of events, and for every match a number among them and the number of its subscription."""
+        self._out.write(
+            pa.DictionaryArray.from_arrays(pa.array(numbers), events),
+            pa.DictionaryArray.from_arrays(pa.array(subscriptions), self._subscriptions),
+        )
+        self._tally.matches += len(numbers)
 
-    def _rows(self, events: Any) -> tuple[Encoded, Rows]:
-        encoded = encode(events, self._columns, self._matcher.schema)
-        return encoded, self._matcher.match_rows(encoded, threads=self._threads, ordered=True)
-
-    def _slices(self, events: Any) -> Iterator[tuple[int, Any]]:
-        begin, size = 0, len(events)
-        while begin < size:
-            end = min(size, begin + self._slice)
-            yield begin, events.slice(begin, end - begin) if isinstance(events, pa.Table) else events[begin:end]
-            begin = end
-
-    def _learn(self, events: int, matches: int) -> None:
-        most = max(64, int(_MATCHES * events / max(1, matches)))
-        self._slice = min(most, 8 * self._slice)
-
-
-def _placed(chunk: EventChunk, rejects: Sequence[Reject], begin: int) -> list[RejectedEvent]:
-    """Rejects of a slice with their places in the source."""
-    return chunk.rejected(replace(one, row=one.row + begin) for one in rejects)
+    def count(self, read: int, rejected: int, rejects: Sequence[RejectedEvent]) -> None:
+        """So many rows were read and so many of them rejected: these, or the first of them where no more is needed."""
+        tally = self._tally
+        tally.events += read
+        if rejected:
+            tally.rejected += rejected
+            tally.first_rejects += rejects[: SHOWN - len(tally.first_rejects)]
+            if self._aside is not None:
+                self._aside.write(rejects)

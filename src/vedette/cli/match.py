@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 from vedette.cli.choices import Engine, Index
-from vedette.cli.job import Job, Tally
+from vedette.cli.job import SHOWN, Output, Tally
 from vedette.cli.loading import load_subscriptions
 from vedette.cli.places import STANDARD, refuse_clashes
 from vedette.cli.streams import EventStream, paths_of
 from vedette.cli.terminal import Terminal
-from vedette.errors import NotSupported
+from vedette.files.matched import ChunkMatcher
 from vedette.files.output import MatchWriter, RejectWriter, match_writer
 from vedette.files.problems import BadSubscriptions
 from vedette.files.schemas import read_schema
@@ -56,10 +56,6 @@ def match(options: MatchOptions) -> Tally:
         {"SUBSCRIPTIONS": options.subscriptions, "EVENTS": options.events, "--schema": options.schema},
         {"--output": options.out, "--rejects": options.rejects},
     )
-    if options.engine is Engine.SPARK:
-        raise NotSupported(
-            "the Spark engine is not part of this version\nHint: leave --engine out; the local engine gives the answers"
-        )
     terminal = Terminal(quiet=options.quiet)
     if options.planner is not None or options.model is not None:
         terminal.note("Filters need neither a planner nor a model: --planner and --model change nothing here")
@@ -69,15 +65,15 @@ def match(options: MatchOptions) -> Tally:
         aside = None if options.rejects is None else stack.enter_context(RejectWriter(options.rejects))
         begin = time.perf_counter()
         tally = Tally()
-        job, events = _prepare(options, tally, terminal)
+        job = _prepare(options, tally, terminal)
+        engine = _spark(job, options, terminal) if options.engine is Engine.SPARK else _local(job)
         tally.prepared_s = time.perf_counter() - begin
         out = out or stack.enter_context(_writer(options))
         alone = options.out != STANDARD or not sys.stdout.isatty()  # else it would be drawn into the matches
         bar = stack.enter_context(terminal.working("matching", "events", shown=alone))
         begin = time.perf_counter()
-        for chunk in events:
-            job.match(chunk, out, aside)
-            bar.show(events.progress, tally.events)
+        for done in engine(Output(job.matcher.ids, out, aside, tally)):
+            bar.show(done, tally.events)
     tally.matched_s = time.perf_counter() - begin
     _report_rejects(tally, options.rejects, terminal)
     terminal.note(str(tally))
@@ -88,11 +84,56 @@ def _writer(options: MatchOptions) -> MatchWriter:
     return match_writer(options.out, format=options.output_format)
 
 
-def _prepare(options: MatchOptions, tally: Tally, terminal: Terminal) -> tuple[Job, EventStream]:
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What is to be done, by whichever engine."""
+
+    matcher: Matcher
+    columns: tuple[Column, ...]
+    chunks: ChunkMatcher
+    matches_per_event: float  # of the first events
+    events: EventStream
+
+
+# An engine matches all events, tells an output what was found, and says from time to time how much of the source is
+# done.
+_MatchAll = Callable[[Output], Iterator[float | None]]
+
+
+def _local(job: _Job) -> _MatchAll:
+    def match_all(output: Output) -> Iterator[float | None]:
+        for chunk in job.events:
+            output.match(chunk, job.chunks)
+            yield job.events.progress
+
+    return match_all
+
+
+def _spark(job: _Job, options: MatchOptions, terminal: Terminal) -> _MatchAll:
+    from vedette.spark.file_job import match_cuts, sizes
+    from vedette.spark.session import session
+    from vedette.spark.snapshots import ship
+
+    with terminal.working("starting Spark"):
+        spark = session(master=None if options.threads is None else f"local[{options.threads}]")
+        shipped = ship(job.matcher, spark)
+
+    def match_all(output: Output) -> Iterator[float | None]:
+        cuts = job.events.pieces(sizes(spark, job.matches_per_event))
+        rejects = SHOWN if options.rejects is None else None
+        for found in match_cuts(spark, cuts, shipped, job.columns, rejects=rejects):
+            output.take(found.ids, found.event, found.subscription)
+            output.count(found.read, found.rejected, found.rejects)
+            yield found.done
+
+    return match_all
+
+
+def _prepare(options: MatchOptions, tally: Tally, terminal: Terminal) -> _Job:
     """What matches, and the events to be matched."""
     schema = None if options.schema is None else read_schema(options.schema)
     file = read_subscriptions(options.subscriptions, format=options.subscriptions_format)
-    events = EventStream(options.events, options.events_format, schema)
+    events = EventStream(options.events, options.events_format, schema, replayed=options.engine is Engine.SPARK)
     if schema is None:
         _infer(events, terminal, show=options.show_schema)
     subscriptions = _load(file, events, terminal)
@@ -102,15 +143,14 @@ def _prepare(options: MatchOptions, tally: Tally, terminal: Terminal) -> tuple[J
     with terminal.working("building the index (the first time, its loops are compiled)"):
         matcher = subscriptions.compile(options.index.value, sample=None if first is None else first.events)
         columns = _columns(matcher, schema)
-        job = Job(matcher, columns, options.threads or usable_cores(), tally)
-        if first is not None:
-            job.warm_up(first)
+        chunks = ChunkMatcher(matcher, columns, options.threads or usable_cores())
+        matches_per_event = 0.0 if first is None else chunks.warm_up(first)
     tally.subscriptions = len(matcher)
     if schema is None:
         _warn_of_unheard(paths_of(columns), events.schema, terminal)
     if options.rejects is None:  # else whole rows are to be written aside
         events.only(paths_of(columns))
-    return job, events
+    return _Job(matcher, columns, chunks, matches_per_event, events)
 
 
 def _load(file: SubscriptionFile, events: EventStream, terminal: Terminal) -> Subscriptions:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from vedette.cli.settling import doubtful, held_by, wanted_types
 from vedette.files.chunks import EventChunk
 from vedette.files.events import read_events
+from vedette.files.pieces import Cut, Sizes, cut
 from vedette.files.subscriptions import SubscriptionRecord
 from vedette.schema.columns import Column
 from vedette.schema.schema import Schema
@@ -21,9 +22,9 @@ def paths_of(columns: Iterable[Column]) -> set[str]:
 class EventStream(Iterator[EventChunk]):
     """Chunks of events from a file or standard input."""
 
-    def __init__(self, place: str, format: str | None, given: Schema | None) -> None:
+    def __init__(self, place: str, format: str | None, given: Schema | None, *, replayed: bool = False) -> None:
         self._place, self._format, self._given = place, format, given
-        self._events = read_events(place, format=format, schema=given)
+        self._events = read_events(place, format=format, schema=given, replayed=replayed)
         self._settled: Schema | None = None
         self._held: EventChunk | None = None
 
@@ -41,6 +42,11 @@ class EventStream(Iterator[EventChunk]):
     def progress(self) -> float | None:
         """How much has been read, from 0 to 1; None if that cannot be told."""
         return self._events.progress
+
+    def pieces(self, sizes: Sizes) -> Iterator[Cut]:
+        """All events from the first one, in pieces that can be read elsewhere; a stream that is to be `replayed`."""
+        self._held = None
+        return cut(self._events, sizes)
 
     def __next__(self) -> EventChunk:
         if self._held is None:

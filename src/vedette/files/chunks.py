@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from vedette.schema.encode import Reject
@@ -32,7 +33,7 @@ class EventChunk:
     """Some events that follow one another, and the rows between them that are none."""
 
     events: list[dict[str, Any]] | Any  # dicts, or a pyarrow.Table
-    ids: Any  # pyarrow.StringArray: the event's `id`, or else its row number
+    own_ids: Any  # pyarrow.StringArray: the event's `id` as text; null where it has none
     rows: NDArray[np.int64]  # counted from 0 over all rows of the source, good and bad
     lines: NDArray[np.int64] | None  # counted from 1; None where there are no lines
     rejects: list[RejectedEvent]
@@ -40,6 +41,11 @@ class EventChunk:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def ids(self) -> Any:
+        """The event's `id`, or else its row number: a pyarrow.StringArray."""
+        return filled(self.own_ids, self.rows)
 
     def rejected(self, rejects: Iterable[Reject]) -> list[RejectedEvent]:
         """What encoding rejected, with its place and text."""
@@ -54,25 +60,29 @@ class EventChunk:
         ]
 
 
-def table_ids(table: Any, rows: NDArray[np.int64]) -> Any:
-    """The ids of a table's events: the column `id` as text, and row numbers where it is missing."""
-    numbers = pa.array(rows).cast(pa.string())
+def filled(own_ids: Any, rows: NDArray[np.int64]) -> Any:
+    """Ids, with the row number where there is none."""
+    if not own_ids.null_count:
+        return own_ids
+    return pc.coalesce(own_ids, pa.array(rows).cast(pa.string()))
+
+
+def table_ids(table: Any) -> Any:
+    """The ids of a table's events: the column `id` as text; null where it is missing."""
     if table.schema.get_field_index("id") < 0:
-        return numbers
+        return pa.nulls(table.num_rows, pa.string())
     column = table.column("id").combine_chunks()
     stored = column.type
     if pa.types.is_dictionary(stored):
         column = column.dictionary_decode()
         stored = column.type
     if pa.types.is_nested(stored) or pa.types.is_null(stored):
-        return numbers
+        return pa.nulls(table.num_rows, pa.string())
     if pa.types.is_string(stored) or pa.types.is_large_string(stored) or stored == pa.string_view():
-        texts = _valid(column)
-    elif pa.types.is_binary(stored) or pa.types.is_large_binary(stored) or pa.types.is_fixed_size_binary(stored):
-        texts = pa.array([None if value is None else value.hex() for value in column.to_pylist()], pa.string())
-    else:
-        texts = column.cast(pa.string())
-    return pa.compute.coalesce(texts, numbers) if texts.null_count else texts
+        return _valid(column)
+    if pa.types.is_binary(stored) or pa.types.is_large_binary(stored) or pa.types.is_fixed_size_binary(stored):
+        return pa.array([None if value is None else value.hex() for value in column.to_pylist()], pa.string())
+    return column.cast(pa.string())
 
 
 def _valid(column: Any) -> Any:

@@ -29,14 +29,17 @@ def read_events(
     chunk: int = 65_536,
     schema: Schema | None = None,
     paths: Iterable[str] | None = None,
+    replayed: bool = False,
 ) -> Events:
     """The events of a file, a folder of Parquet files, or standard input (`-`: JSON lines unless `format` says else).
 
     An event's id is its `id` as text, or else its row number: from 0, counted over all rows of the source, also
     those that are rejected; blank lines are none. A CloudEvent keeps its attributes as they are and its data
-    below `data`. With `paths`, the columns of a Parquet file that none of them leads to are not read.
+    below `data`. With `paths`, the columns of a Parquet file that none of them leads to are not read. What was read
+    of standard input stays in memory if it is to be `replayed`: to be cut into pieces, from the first event on.
     """
     place = source_of(source, format, FORMATS)
+    place.replayed = replayed
     return Events(place, chunk, schema, paths)
 
 
@@ -47,16 +50,16 @@ class Events(Iterator[EventChunk]):
         self.source = source
         self._schema = schema
         self._first: EventChunk | None = None
-        self._parquet: ParquetEvents | None = None
-        self._csv: CsvEvents | None = None
+        self.parquet: ParquetEvents | None = None
+        self.csv: CsvEvents | None = None
         if source.format == "parquet":
-            self._parquet = ParquetEvents(source, None if paths is None else _heads(paths))
-            self._chunks = self._parquet.chunks(chunk)
+            self.parquet = ParquetEvents(source, None if paths is None else _heads(paths))
+            self._chunks = self.parquet.chunks(chunk)
         elif source.format == "csv":
-            self._csv = CsvEvents(source, schema)
-            self._chunks = self._csv.chunks(chunk)
+            self.csv = CsvEvents(source, schema)
+            self._chunks = self.csv.chunks(chunk)
         else:
-            self._chunks = json_chunks(source, chunk)
+            self._chunks = json_chunks(split(source.blocks()), chunk)
 
     @property
     def schema(self) -> Schema:
@@ -67,10 +70,10 @@ class Events(Iterator[EventChunk]):
         schema are rejected.
         """
         if self._schema is None:
-            if self._parquet is not None:
-                self._schema = infer_arrow(self._parquet.schema)
-            elif self._csv is not None:
-                self._schema = self._csv.infer()
+            if self.parquet is not None:
+                self._schema = infer_arrow(self.parquet.schema)
+            elif self.csv is not None:
+                self._schema = self.csv.infer()
             else:
                 self._schema = self._inferred()
         return self._schema
@@ -78,12 +81,12 @@ class Events(Iterator[EventChunk]):
     @property
     def read_twice(self) -> bool:
         """The source can be read from its start again, so that its schema comes from all of it."""
-        return self.source.path is not None and (self.source.path.is_file() or self.source.path.is_dir())
+        return self.source.read_twice
 
     @property
     def progress(self) -> float | None:
         """How much has been read, from 0 to 1; None if that cannot be told."""
-        return self._parquet.progress if self._parquet is not None else self.source.progress
+        return self.parquet.progress if self.parquet is not None else self.source.progress
 
     def __next__(self) -> EventChunk:
         if self._first is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,19 +13,18 @@ import orjson
 import pyarrow as pa
 
 from vedette.files.chunks import EventChunk, RejectedEvent
-from vedette.files.lines import Lines, split
-from vedette.files.sources import Source
+from vedette.files.lines import Lines
 from vedette.schema.values import json_text
 
 _PLACE = re.compile(r": line \d+ column (\d+) \(char \d+\)\Z")
 _CALLED = {list: "a list", str: "a text", int: "a number", float: "a number", bool: "true or false", type(None): "null"}
 
 
-def json_chunks(source: Source, chunk: int) -> Iterator[EventChunk]:
-    """Chunks of at most `chunk` rows, good and bad."""
+def json_chunks(lines: Iterable[Lines], chunk: int) -> Iterator[EventChunk]:
+    """Chunks of about `chunk` rows, good and bad."""
     row = 0
     pending = _Pending(row)
-    for some in split(source.blocks()):
+    for some in lines:
         for begin in range(0, len(some.lines), chunk):
             pending.add(Lines(some.first + begin, some.lines[begin : begin + chunk], some.too_long))
             if pending.row - pending.first_row >= chunk:
@@ -41,7 +40,7 @@ class _Pending:
     def __init__(self, row: int) -> None:
         self.first_row = self.row = row
         self.events: list[dict[str, Any]] = []
-        self.ids: list[str] = []
+        self.ids: list[str | None] = []
         self.rows: list[int] = []
         self.lines: list[int] = []
         self.raws: list[bytes] = []
@@ -67,7 +66,7 @@ class _Pending:
                 open_cloud_event(event)
             id_ = event.get("id")
             self.events.append(event)
-            self.ids.append(id_ if type(id_) is str else str(row) if id_ is None else json_text(id_))
+            self.ids.append(id_ if type(id_) is str or id_ is None else json_text(id_))
             self.rows.append(row)
             self.lines.append(line)
             self.raws.append(raw)

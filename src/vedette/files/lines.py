@@ -16,9 +16,29 @@ class Lines(NamedTuple):
     too_long: bool = False  # one line, of which only the beginning is here
 
 
+class WholeLines(NamedTuple):
+    """The same before it is split: lines with an LF between them, but none at the end."""
+
+    text: bytes
+    too_long: bool = False
+
+
 def split(blocks: Iterable[bytes], longest: int = LONGEST) -> Iterator[Lines]:
     """Whole lines, without their ends, about a block at a time."""
+    return numbered(whole_lines(blocks, longest))
+
+
+def numbered(texts: Iterable[WholeLines]) -> Iterator[Lines]:
+    """Lines one by one."""
     number = 1
+    for text, too_long in texts:
+        lines = text.split(b"\n")
+        yield Lines(number, lines, too_long)
+        number += len(lines)
+
+
+def whole_lines(blocks: Iterable[bytes], longest: int = LONGEST) -> Iterator[WholeLines]:
+    """Blocks of bytes cut anew, where lines end; about a block at a time."""
     rest: list[bytes] = []  # the beginning of a line whose end has not come yet
     held = 0
     skipping = False
@@ -28,19 +48,16 @@ def split(blocks: Iterable[bytes], longest: int = LONGEST) -> Iterator[Lines]:
             if not newline:
                 continue
             skipping = False
-            number += 1
         cut = block.rfind(b"\n")
         if cut < 0:
             rest.append(block)
             held += len(block)
             if held > longest:
-                yield Lines(number, [b"".join(rest)[:200]], True)
+                yield WholeLines(b"".join(rest)[:200], True)
                 rest, held, skipping = [], 0, True
             continue
-        lines = b"".join([*rest, block[:cut]]).split(b"\n")
-        yield Lines(number, lines)
-        number += len(lines)
+        yield WholeLines(b"".join([*rest, block[:cut]]))
         rest, held = [block[cut + 1 :]], len(block) - cut - 1
     last = b"".join(rest)
     if last:
-        yield Lines(number, [last])
+        yield WholeLines(last)

@@ -181,15 +181,19 @@ class _ParquetMatches(MatchWriter):
         self._size += size
         self.count += size
         if self._size >= _ROW_GROUP:
-            self._write_group()
+            table = pa.concat_tables(self._held)
+            whole = self._size - self._size % _ROW_GROUP
+            self._write_groups(table.slice(0, whole))
+            self._held, self._size = [table.slice(whole)], self._size - whole
 
-    def _write_group(self) -> None:
-        if self._held:
-            self._writer.write_table(pa.concat_tables(self._held))
-            self._held, self._size = [], 0
+    def _write_groups(self, table: Any) -> None:
+        """The bytes depend on the rows alone, not on how many came at a time."""
+        for begin in range(0, table.num_rows, _ROW_GROUP):
+            self._writer.write_table(table.slice(begin, _ROW_GROUP).combine_chunks(), _ROW_GROUP)
 
     def _flush(self) -> None:
-        self._write_group()
+        if self._size:
+            self._write_groups(pa.concat_tables(self._held))
         self._writer.close()
 
     def _abandon(self) -> None:

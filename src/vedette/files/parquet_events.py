@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ class ParquetEvents:
         self.schema = self.dataset.schema
         self.total = self.dataset.count_rows() if source.path is not None else None
         self.done = 0
-        self._columns = None if columns is None else _chosen(self.schema, columns)
+        self.columns = None if columns is None else _chosen(self.schema, columns)
 
     @property
     def progress(self) -> float | None:
@@ -35,33 +35,45 @@ class ParquetEvents:
 
     def chunks(self, chunk: int) -> Iterator[EventChunk]:
         """Chunks of at most `chunk` rows."""
-        held: list[Any] = []
-        size = 0
-        for batch in self._batches(chunk):
-            held.append(batch)
-            size += batch.num_rows
-            if size >= chunk:
-                table = pa.Table.from_batches(held)
-                for begin in range(0, size - size % chunk, chunk):
-                    yield self._chunk(table.slice(begin, chunk))
-                rest = table.slice(size - size % chunk)
-                held, size = rest.to_batches(), rest.num_rows
-        if size:
-            yield self._chunk(pa.Table.from_batches(held))
+        for read in table_chunks(self.batches(chunk), chunk):
+            self.done += len(read)
+            yield read
 
-    def _batches(self, chunk: int) -> Iterator[Any]:
-        try:
-            # Little is read ahead, so that memory stays bounded.
-            yield from self.dataset.to_batches(
-                columns=self._columns, batch_size=chunk, batch_readahead=2, fragment_readahead=1
-            )
-        except (pa.ArrowException, OSError) as error:
-            raise _unreadable(self.source, error) from None
+    def batches(self, size: int) -> Iterator[Any]:
+        """All rows, in record batches of at most `size`."""
+        return read_batches(self.dataset, self.columns, size, self.source.name)
 
-    def _chunk(self, table: Any) -> EventChunk:
-        rows = np.arange(self.done, self.done + table.num_rows, dtype=np.int64)
-        self.done += table.num_rows
-        return EventChunk(table, table_ids(table, rows), rows, None, [], lambda place: _row_text(table, place))
+
+def read_batches(dataset: Any, columns: list[str] | None, size: int, name: str) -> Iterator[Any]:
+    """The rows of a data set, or of a part of one, in record batches; FileError if they cannot be read."""
+    try:
+        # Little is read ahead, so that memory stays bounded.
+        yield from dataset.to_batches(columns=columns, batch_size=size, batch_readahead=2, fragment_readahead=1)
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(name, error) from None
+
+
+def table_chunks(batches: Iterable[Any], chunk: int, row: int = 0) -> Iterator[EventChunk]:
+    """Record batches as chunks of at most `chunk` events, the first of which is row number `row`."""
+    held: list[Any] = []
+    size = 0
+    for batch in batches:
+        held.append(batch)
+        size += batch.num_rows
+        if size >= chunk:
+            table = pa.Table.from_batches(held)
+            for begin in range(0, size - size % chunk, chunk):
+                yield _chunk(table.slice(begin, chunk), row + begin)
+            row += size - size % chunk
+            rest = table.slice(size - size % chunk)
+            held, size = rest.to_batches(), rest.num_rows
+    if size:
+        yield _chunk(pa.Table.from_batches(held), row)
+
+
+def _chunk(table: Any, row: int) -> EventChunk:
+    rows = np.arange(row, row + table.num_rows, dtype=np.int64)
+    return EventChunk(table, table_ids(table), rows, None, [], lambda place: _row_text(table, place))
 
 
 def _chosen(schema: Any, columns: Collection[str]) -> list[str]:
@@ -78,7 +90,7 @@ def _opened(source: Source) -> Any:
     try:
         _check_names(dataset.schema)
     except UnicodeDecodeError as error:
-        raise _unreadable(source, error) from None
+        raise _unreadable(source.name, error) from None
     return dataset
 
 
@@ -100,7 +112,7 @@ def _dataset(source: Source) -> Any:
             raise FileError(f"{source.name} holds no Parquet file\nHint: check the path")
         return _unified(source, dataset)
     except (pa.ArrowException, OSError) as error:
-        raise _unreadable(source, error) from None
+        raise _unreadable(source.name, error) from None
 
 
 def _unified(source: Source, dataset: Any) -> Any:
@@ -123,9 +135,9 @@ def _in_memory(source: Source) -> Any:
     return pq.read_table(pa.BufferReader(source.read()))
 
 
-def _unreadable(source: Source, error: Exception) -> FileError:
+def _unreadable(name: str, error: Exception) -> FileError:
     return FileError(
-        f"{source.name} cannot be read as Parquet ({_first_line(error)})\n"
+        f"{name} cannot be read as Parquet ({_first_line(error)})\n"
         f"Hint: check that it is a complete Parquet file, or say which format it has"
     )
 

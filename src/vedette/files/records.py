@@ -24,6 +24,7 @@ class Records(NamedTuple):
     start: NDArray[np.int64]  # of every record that is not blank, in `text`
     end: NDArray[np.int64]  # without its line end
     line: NDArray[np.int64]  # its first line, counted from 1
+    first: int  # the line in which the text begins
     unclosed: bool = False  # one line only, in which a quote is opened and never closed
 
     def __len__(self) -> int:
@@ -57,12 +58,17 @@ def split_records(blocks: Iterable[bytes], longest: int = LONGEST) -> Iterator[R
                 yield records
                 text, line = text[len(records.text) :], line + lines
             elif is_last or len(text) > longest:
-                first_end = _LINE_END.search(text)
-                end, cut = first_end.span() if first_end is not None else (len(text), len(text))
-                yield Records(text[:cut], np.array([0]), np.array([end]), np.array([line]), unclosed=True)
-                text, line = text[cut:], line + 1
+                yield (records := _one_line(text, line))
+                text, line = text[len(records.text) :], line + 1
             else:
                 break
+
+
+def _one_line(text: bytes, line: int) -> Records:
+    """The first line of a text in which a quote is opened and never closed."""
+    found = _LINE_END.search(text)
+    end, cut = found.span() if found is not None else (len(text), len(text))
+    return Records(text[:cut], np.array([0]), np.array([end]), np.array([line]), line, unclosed=True)
 
 
 def _with_end(blocks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
@@ -125,4 +131,14 @@ def _whole(text: bytes, line: int) -> tuple[Records | None, int]:
     blank = (end == start) | ((end == start + 1) & (octets[start] == _RETURN))
     start, end = start[~blank], end[~blank]
     lines = int(np.searchsorted(newlines, len(text)))
-    return Records(text, start, end, line + np.searchsorted(newlines, start)), lines
+    return Records(text, start, end, line + np.searchsorted(newlines, start), line), lines
+
+
+def records_of(text: bytes, first: int, *, unclosed: bool) -> Records:
+    """Records made anew from their text."""
+    if not unclosed:
+        # A CR at the end of the text is a line end only if something else than LF follows.
+        records, _ = _whole(text + b" ", first)
+        if records is not None:
+            return records
+    return _one_line(text, first)

@@ -10,12 +10,15 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
 from vedette.errors import FileError
 
-_BLOCK = 1 << 22
+BLOCK = 1 << 22
+GZIP = b"\x1f\x8b"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _FORMATS = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
@@ -35,12 +38,19 @@ class Source:
     path: Path | None
     format: str
     size: int | None = None  # in bytes, as stored
+    replayed: bool = False  # what can be read only once is kept as it is read, to be read once more
     _raw: Any = field(default=None, repr=False)
+    _once: Replay | None = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
         """How messages call it."""
         return "standard input" if self.path is None else str(self.path)
+
+    @property
+    def read_twice(self) -> bool:
+        """It can be read from its start again."""
+        return self.path is not None and (self.path.is_file() or self.path.is_dir())
 
     @property
     def progress(self) -> float | None:
@@ -68,20 +78,28 @@ class Source:
             self._raw = raw
             yield _gunzipped(raw)
 
-    def blocks(self, size: int = _BLOCK) -> Iterator[bytes]:
+    def blocks(self) -> Iterator[bytes]:
         """The bytes from start to end; a byte order mark is left out."""
+        if not self.replayed or self.read_twice:
+            return self._blocks()
+        if self._once is None:
+            self._once = Replay(self._blocks())
+            return self._once
+        return self._once.again()
+
+    def _blocks(self) -> Iterator[bytes]:
         with self.open() as stream:
             first = True
             # A pipe hands over what it has, so that a slow writer is read as it writes.
             read = getattr(stream, "read1", stream.read) if self.path is None else stream.read
-            while block := self._read(read, size):
+            while block := self._read(read, BLOCK):
                 if first:
                     first = False
                     if block[:2] in (b"\xff\xfe", b"\xfe\xff"):
                         raise FileError(
                             f"{self.name} is UTF-16 text, not UTF-8\nHint: convert it: iconv -f UTF-16 -t UTF-8"
                         )
-                    block = block.removeprefix(b"\xef\xbb\xbf")
+                    block = block.removeprefix(BYTE_ORDER_MARK)
                 yield block
 
     def read(self) -> bytes:
@@ -96,6 +114,24 @@ class Source:
         except OSError as error:
             raise FileError(f"cannot read {self.name}: {_why(error)}") from None
         return block
+
+
+class Replay(Iterator[bytes]):
+    """Blocks of bytes that can be read from their start once more: those already read are kept until then."""
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self._blocks = blocks
+        self._seen: list[bytes] = []
+
+    def __next__(self) -> bytes:
+        block = next(self._blocks)
+        self._seen.append(block)
+        return block
+
+    def again(self) -> Iterator[bytes]:
+        """From the start; who reads the first time reads no further."""
+        seen, self._seen = self._seen, []
+        return chain(seen, self._blocks)
 
 
 def source_of(source: str | os.PathLike[str], format: str | None, formats: tuple[str, ...]) -> Source:
@@ -135,7 +171,7 @@ def source_format(path: Path) -> str | None:
 
 def _gunzipped(stream: Any) -> IO[bytes]:
     peek = getattr(stream, "peek", None)
-    if peek is not None and peek(2)[:2] == b"\x1f\x8b":
+    if peek is not None and peek(2)[:2] == GZIP:
         return io.BufferedReader(gzip.GzipFile(fileobj=stream))
     found: IO[bytes] = stream
     return found

@@ -1,0 +1,77 @@
+"""Matching a chunk of events: slice by slice, with bounded memory; the same work wherever it is done."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from vedette.files.chunks import EventChunk, RejectedEvent
+from vedette.kernels.rows import Rows
+from vedette.matching.matcher import Matcher
+from vedette.schema.columns import Column
+from vedette.schema.encode import Encoded, encode
+
+_FIRST_SLICE = 1024  # events that are matched before anything is known of how many matches they have
+_MATCHES = 4_000_000  # at a time, about: more cost memory and gain nothing
+
+
+class MatchedSlice(NamedTuple):
+    """What came of some events of a chunk, and of the rows around them that are none."""
+
+    begin: int  # the first event's place in its chunk
+    rows: Rows  # who should hear of the events
+    rejects: list[RejectedEvent]  # of the reader and of the schema, in the order of rows
+    read: int  # rows, good and bad
+
+
+class ChunkMatcher:
+    """Matches chunk after chunk, in slices that are as large as their matches allow."""
+
+    def __init__(self, matcher: Matcher, columns: tuple[Column, ...], threads: int = 1) -> None:
+        self._matcher = matcher
+        self._columns = columns
+        self._threads = threads
+        self._slice = _FIRST_SLICE
+
+    def warm_up(self, chunk: EventChunk) -> float:
+        """Match the first few events for nothing, so that all that is done once is done; their matches per event."""
+        events = _part(chunk.events, 0, min(self._slice, len(chunk)))
+        if not len(events):
+            return 0.0
+        return len(self._rows(events)[1].subscription) / len(events)
+
+    def match(self, chunk: EventChunk) -> Iterator[MatchedSlice]:
+        """Slices in the order of the events, at least one."""
+        size, begin, seen = len(chunk), 0, 0
+        if not size:
+            yield MatchedSlice(0, Rows(np.zeros(1, np.int64), np.zeros(0, np.int32)), chunk.rejects, len(chunk.rejects))
+        while begin < size:
+            end = min(size, begin + self._slice)
+            encoded, rows = self._rows(_part(chunk.events, begin, end))
+            self._learn(end - begin, len(rows.subscription))
+            upto = len(chunk.rejects)
+            if end < size:
+                upto = bisect_left(chunk.rejects, int(chunk.rows[end]), key=lambda reject: reject.row)
+            rejects, read = chunk.rejects[seen:upto], end - begin + upto - seen
+            if encoded.rejects:
+                rejects = rejects + chunk.rejected(replace(one, row=one.row + begin) for one in encoded.rejects)
+                rejects.sort(key=lambda reject: reject.row)
+            yield MatchedSlice(begin, rows, rejects, read)
+            begin, seen = end, upto
+
+    def _rows(self, events: Any) -> tuple[Encoded, Rows]:
+        encoded = encode(events, self._columns, self._matcher.schema)
+        return encoded, self._matcher.match_rows(encoded, threads=self._threads, ordered=True)
+
+    def _learn(self, events: int, matches: int) -> None:
+        most = max(64, int(_MATCHES * events / max(1, matches)))
+        self._slice = min(most, 8 * self._slice)
+
+
+def _part(events: Any, begin: int, end: int) -> Any:
+    return events.slice(begin, end - begin) if isinstance(events, pa.Table) else events[begin:end]
