@@ -219,18 +219,27 @@ def _typed(array: Array, path: str, type_: Type, refuse: Refuse) -> ColumnData |
     stored = array.type
     if pa.types.is_null(stored):
         return missing(type_, len(array))
+    fits = check_stored(stored, path, type_, refuse is not None)
+    return array_column(array, type_, refuse) if fits else missing(type_, len(array))
+
+
+def check_stored(stored: Any, path: str, type_: Type, declared: bool) -> bool:
+    """Whether values of an Arrow type may be ones of the type; SchemaError if none can be matched at all.
+
+    That the schema has `declared` the type makes it an error too if none fits.
+    """
     if _unreadable(stored):
         raise SchemaError(
             f"attribute {path!r} is of Arrow type {stored}, which cannot be matched\n"
             f"Hint: cast the column to string, or to a number or time, before"
         )
-    fits = _fits(stored, type_)
-    if not fits and refuse is not None:
+    fits = pa.types.is_null(stored) or _fits(stored, type_)
+    if not fits and declared:
         raise SchemaError(
             f"attribute {path!r} is {type_} by the schema, but of Arrow type {stored} in the table\n"
             f"Hint: cast the column, or change the schema"
         )
-    return array_column(array, type_, refuse) if fits else missing(type_, len(array))
+    return fits
 
 
 def _unreadable(stored: Any) -> bool:

@@ -10,8 +10,10 @@ if importlib.util.find_spec("pyspark") is None:
     raise NotInstalled("vedette.spark needs PySpark, which is not installed\nHint: pip install 'vedette[spark]'")
 
 # Imported at once, since their modules have the same names: the function is what the package shows.
+from vedette.spark.match import match
 from vedette.spark.session import session
 
 __all__ = [
+    "match",
     "session",
 ]

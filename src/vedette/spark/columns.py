@@ -1,0 +1,211 @@
+"""Which columns cross to Python: what the attributes of subscriptions lead to in a DataFrame, and nothing else.
+
+Mostly an attribute leads to one place, through structs, into a map, or through one array of structs. Then its value
+crosses as a column that has the whole path for its name, which is where a path is looked for first. All others - a
+path that leads to two places, arrays in arrays, maps of structs - cross as they are nested, without the fields that
+nobody asks for, and are searched in the worker as in any Arrow table (`vedette.schema.tables`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType, VariantType
+
+from vedette.errors import SchemaError
+from vedette.schema.columns import Column
+from vedette.schema.schema import Schema
+from vedette.schema.tables import check_stored
+from vedette.spark.types import arrow_type, plain_type
+
+_MOST_KEYS = 8  # of one map are looked up in the JVM; where more are asked for, the whole map crosses
+
+_Fields: TypeAlias = Callable[[int], SparkColumn]  # the n-th field of something
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A column that crosses, and its name there."""
+
+    name: str
+    column: SparkColumn
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a path leads."""
+
+    column: SparkColumn
+    type: DataType
+    in_list: bool = False
+    map: str | None = None  # the path of the map that it is an entry of
+
+
+class _Nested(Exception):
+    """The path leads through something that only Python can walk."""
+
+
+def sent_columns(
+    columns: Sequence[Column], schema: Schema, stored: StructType, field: _Fields
+) -> tuple[list[Sent], list[str]]:
+    """What has to cross so that these columns can be read by the schema, and the paths that lead nowhere.
+
+    `field` gives the DataFrame's n-th column. SchemaError where an attribute leads to what cannot be matched.
+    """
+    plan = _Plan(columns, schema, stored, field)
+    return plan.sent(), plan.nowhere
+
+
+class _Plan:
+    def __init__(self, columns: Sequence[Column], schema: Schema, stored: StructType, field: _Fields) -> None:
+        self._schema, self._stored, self._field = schema, stored, field
+        self.nowhere: list[str] = []
+        self._types: dict[str, list[Column]] = {}
+        for column in columns:
+            for path in (column.path, column.other):
+                if path is not None:
+                    self._types.setdefault(path, []).append(column)
+
+    def sent(self) -> list[Sent]:
+        """The columns, none of whose names is there twice."""
+        alone: dict[str, _Place] = {}
+        nested: list[str] = []
+        for path in self._types:
+            try:
+                places = list(_reach(self._stored, self._field, path, ""))
+            except _Nested:
+                nested.append(path)
+                continue
+            if len(places) > 1 or (places and places[0].in_list and not self._only_lists(path)):
+                nested.append(path)
+            elif places:
+                alone[path] = places[0]
+            else:
+                self.nowhere.append(path)
+        maps = Counter(place.map for place in alone.values() if place.map is not None)
+        nested += [path for path, place in alone.items() if place.map is not None and maps[place.map] > _MOST_KEYS]
+        return self._arranged(alone, nested)
+
+    def _arranged(self, alone: dict[str, _Place], nested: list[str]) -> list[Sent]:
+        """What crosses nested carries everything below its name: a value that crosses twice would be found twice."""
+        heads = {path.partition(".")[0] for path in nested if "." in path}
+        heads |= {path for path, place in alone.items() if "." not in path and _has_parts(place.type)}
+        wanted: dict[int, set[str | None]] = {}
+        for path in [*nested, *(path for path in alone if path not in nested)]:
+            head, dot, rest = path.partition(".")
+            whole, below = _position(self._stored, path), _position(self._stored, head) if dot else None
+            if path in nested or (head in heads and below is not None):
+                if whole is not None:
+                    wanted.setdefault(whole, set()).add(None)
+                if below is not None:
+                    wanted.setdefault(below, set()).add(rest)
+                alone.pop(path, None)
+        for path, place in alone.items():
+            self._check(path, place)
+        together = {self._stored[number].name: self._pruned(number, rests) for number, rests in wanted.items()}
+        sent = {**{path: place.column for path, place in alone.items()}, **together}
+        return [Sent(name, column) for name, column in sent.items() if column is not None]
+
+    def _pruned(self, number: int, rests: set[str | None]) -> SparkColumn | None:
+        return _pruned(self._field(number), plain_type(self._stored[number].dataType), rests)
+
+    def _only_lists(self, path: str) -> bool:
+        """Whoever reads the path expects a list of it."""
+        declared = self._schema.type_of(path)
+        if declared is not None:
+            return declared.is_list
+        return all(column.other is None and column.type.is_list for column in self._types[path])
+
+    def _check(self, path: str, place: _Place) -> None:
+        """Say now, and not in the middle of a job, what is known from types alone."""
+        if self._schema.takes_all(path):  # as a text, if need be
+            return
+        stored = arrow_type(place.type)
+        declared = self._schema.type_of(path)
+        check_stored(stored, path, declared or self._types[path][0].type, declared is not None)
+
+
+def _reach(stored: StructType, field: _Fields, path: str, above: str, in_list: bool = False) -> Iterator[_Place]:
+    """Every place where the path leads, the first one first: as `TableEvents` does it in an Arrow table."""
+    whole = _position(stored, path)
+    if whole is not None:
+        yield _Place(field(whole), plain_type(stored[whole].dataType), in_list)
+    head, dot, rest = path.partition(".")
+    number = _position(stored, head) if dot else None
+    if number is None:
+        return
+    place, below, column = above + head, plain_type(stored[number].dataType), field(number)
+    if isinstance(below, StructType):
+        yield from _reach(below, _struct_fields(column, below), rest, f"{place}.", in_list)
+    elif isinstance(below, MapType):
+        if not isinstance(below.keyType, StringType):
+            return  # a path is a text, and no key is
+        if in_list or _has_parts(below.valueType):
+            raise _Nested
+        yield _Place(column.getItem(rest), plain_type(below.valueType), map=place)
+    elif isinstance(below, ArrayType) and _has_parts(below.elementType):
+        elements = plain_type(below.elementType)
+        if not isinstance(elements, StructType) or in_list:
+            raise _Nested
+        for found in _reach(elements, _struct_fields(column, elements, in_list=True), rest, f"{place}[].", True):
+            if isinstance(found.type, ArrayType):
+                raise _Nested
+            yield _Place(found.column, ArrayType(found.type), in_list=True)
+    elif isinstance(below, VariantType):
+        raise SchemaError(
+            f"attribute {above + path!r} leads into a variant, which cannot be matched\n"
+            f"Hint: take out what is asked for before, with variant_get or a cast"
+        )
+
+
+def _position(stored: StructType, name: str) -> int | None:
+    """The number of the field of this name, by its exact letters, whatever Spark makes of upper and lower case."""
+    found = [number for number, field in enumerate(stored) if field.name == name]
+    if len(found) > 1:
+        raise SchemaError(f"the events have {len(found)} columns named {name!r}\nHint: rename all but one")
+    return found[0] if found else None
+
+
+def _struct_fields(column: SparkColumn, stored: StructType, *, in_list: bool = False) -> _Fields:
+    names = [name.lower() for name in stored.names]
+
+    def field(number: int) -> SparkColumn:
+        if names.count(names[number]) == 1:
+            return column.getField(stored.names[number])
+        # Spark may take names that differ only in case for the same: the fields get other names, by position.
+        renamed: DataType = StructType([StructField(f"_{n}", each.dataType) for n, each in enumerate(stored)])
+        return column.cast(ArrayType(renamed) if in_list else renamed).getField(f"_{number}")
+
+    return field
+
+
+def _has_parts(stored: DataType) -> bool:
+    return isinstance(plain_type(stored), StructType | MapType | ArrayType)
+
+
+def _pruned(column: SparkColumn, stored: DataType, rests: set[str | None]) -> SparkColumn | None:
+    """The value with only those parts that paths lead to (None: all of it); None where there are no such parts."""
+    if None in rests:
+        return column
+    if isinstance(stored, StructType):
+        field = _struct_fields(column, stored)
+        steps = [rest.partition(".") for rest in rests if rest is not None]
+        parts = []
+        for number, each in enumerate(stored):
+            below: set[str | None] = {None} if each.name in rests else set()
+            below |= {rest for head, dot, rest in steps if dot and head == each.name}
+            part = _pruned(field(number), plain_type(each.dataType), below) if below else None
+            if part is not None and _position(stored, each.name) is not None:
+                parts.append(part.alias(each.name))
+        return F.when(column.isNotNull(), F.struct(*parts)) if parts else None
+    if isinstance(stored, ArrayType) and _has_parts(stored.elementType):
+        elements = plain_type(stored.elementType)
+        if _pruned(column, elements, rests) is None:  # only to see whether there is anything
+            return None
+        return F.transform(column, lambda each: _pruned(each, elements, rests))  # type: ignore[arg-type, return-value]
+    return column if isinstance(stored, MapType) else None

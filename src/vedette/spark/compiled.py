@@ -1,0 +1,88 @@
+"""What may be handed in as subscriptions, and how it becomes a matcher."""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from pyspark.sql import DataFrame
+
+from vedette.errors import InputError
+from vedette.files.loading import load_rows
+from vedette.files.subscriptions import Placed, SubscriptionRows, read_subscriptions, record_of
+from vedette.matching.live import LiveMatcher
+from vedette.matching.matcher import Matcher
+from vedette.matching.snapshot_files import is_snapshot
+from vedette.matching.subscriptions import Subscriptions
+from vedette.schema.schema import Schema
+from vedette.spark.snapshots import Shipped
+
+COLUMNS = ("id", "subscriber", "when", "dialect", "expires", "predict")
+_FORMS = "Subscriptions, a Matcher, the path of a file or a snapshot, records, or a DataFrame with `id` and `when`"
+_NOTHING = "nothing was matched"
+
+Given: TypeAlias = (
+    "Subscriptions | Matcher | Shipped | DataFrame | str | os.PathLike[str] | Iterable[Mapping[str, Any]]"
+)
+
+
+def compiled(subscriptions: Given, schema: Schema) -> Matcher:
+    """A matcher of whatever was handed in; texts are read by the schema, unless they have been read already."""
+    if isinstance(subscriptions, Matcher):
+        return subscriptions
+    if isinstance(subscriptions, Shipped):
+        return _opened(subscriptions.folder)
+    if isinstance(subscriptions, Subscriptions):
+        return subscriptions.compile()
+    if isinstance(subscriptions, LiveMatcher):
+        raise InputError(
+            "a LiveMatcher changes while it matches, and what is sent to workers does not\n"
+            "Hint: hand in the Subscriptions that it was made from; a pipeline takes changes between its batches"
+        )
+    if is_frame(subscriptions):
+        return load_rows(_frame_rows(subscriptions), schema, consequence=_NOTHING).compile()
+    if isinstance(subscriptions, str | os.PathLike):
+        path = Path(subscriptions)
+        if path.is_dir() and is_snapshot(path):
+            return Matcher.open(path)
+        return load_rows(read_subscriptions(path), schema, consequence=_NOTHING).compile()
+    if isinstance(subscriptions, Mapping | bytes) or not isinstance(subscriptions, Iterable):
+        raise InputError(f"the subscriptions are a {type(subscriptions).__name__}\nHint: hand in {_FORMS}")
+    made = Subscriptions(schema)
+    made.add_many(subscriptions)
+    return made.compile()
+
+
+def is_frame(given: object) -> bool:
+    """A DataFrame, of a session here or of one that is connected to."""
+    return isinstance(given, DataFrame)
+
+
+@functools.lru_cache(maxsize=4)
+def _opened(folder: str) -> Matcher:
+    """The driver's own copy of what was shipped: no file of that name ever changes."""
+    return Matcher.open(folder)
+
+
+def _frame_rows(frame: Any) -> SubscriptionRows:
+    missing = [name for name in ("id", "when") if name not in frame.columns]
+    if missing:
+        raise InputError(
+            f"the DataFrame of subscriptions has no column {' and no column '.join(missing)}\n"
+            f"Hint: subscriptions have the columns {', '.join(COLUMNS)}; this has {', '.join(frame.columns) or 'none'}"
+        )
+    if frame.isStreaming:
+        raise InputError(
+            "the DataFrame of subscriptions is a stream\n"
+            "Hint: read it as a table; a pipeline takes changed subscriptions between its batches"
+        )
+    chosen = frame.select([f"`{name}`" for name in COLUMNS if name in frame.columns])
+    # Partitions come in any order: the same table should always have the same version.
+    table = chosen.orderBy("`id`").toArrow()
+    rows = (row for batch in table.to_batches() for row in batch.to_pylist())
+    placed: Iterator[Placed] = ((number, record_of(row), None) for number, row in enumerate(rows, 1))
+    return SubscriptionRows("the DataFrame of subscriptions", placed, dt.datetime.now(dt.UTC))

@@ -1,0 +1,78 @@
+"""Which attributes has a Spark schema, and which Spark type has an attribute?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    DateType,
+    DoubleType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+    UserDefinedType,
+    VariantType,
+)
+
+from vedette.schema.arrow_types import infer_arrow
+from vedette.schema.schema import Schema
+from vedette.schema.types import Kind, Type
+
+# What no filter can speak of, whatever it is: infer_arrow leaves this type out, and encoding refuses it.
+_UNREADABLE = pa.month_day_nano_interval()
+
+_SPARK_TYPES: dict[Kind, DataType] = {
+    Kind.INT: LongType(),
+    Kind.FLOAT: DoubleType(),
+    Kind.STRING: StringType(),
+    Kind.BOOL: BooleanType(),
+    Kind.TIMESTAMP: TimestampType(),
+    Kind.DATE: DateType(),
+    Kind.IP: StringType(),
+    Kind.POINT: StructType([StructField("lon", DoubleType()), StructField("lat", DoubleType())]),
+    Kind.REGION: StringType(),
+}
+
+
+def schema_of(schema: StructType, *, closed: bool = False) -> Schema:
+    """The attributes of a DataFrame's schema: those of the Arrow table that Spark makes of it (`infer_arrow`)."""
+    return infer_arrow(pa.schema([(field.name, arrow_type(field.dataType)) for field in schema]), closed=closed)
+
+
+def arrow_type(stored: DataType) -> Any:
+    """The Arrow type as which Spark sends this one; some stand-in that cannot be matched where it can send none."""
+    stored = plain_type(stored)
+    if isinstance(stored, StructType):
+        return pa.struct([pa.field(field.name, arrow_type(field.dataType)) for field in stored])
+    if isinstance(stored, ArrayType):
+        return pa.list_(arrow_type(stored.elementType))
+    if isinstance(stored, MapType):
+        return pa.map_(arrow_type(stored.keyType), arrow_type(stored.valueType))
+    if isinstance(stored, VariantType):  # sent as a struct, but what is in it is binary
+        return _UNREADABLE
+    try:
+        return to_arrow_type(stored, timezone="UTC")
+    except PySparkException:
+        return _UNREADABLE
+
+
+def plain_type(stored: DataType) -> DataType:
+    """What a type of somebody's own is stored as."""
+    while isinstance(stored, UserDefinedType):
+        stored = stored.sqlType()
+    return stored
+
+
+def spark_type(type_: Type) -> DataType:
+    """The Spark type that holds every value of an attribute's type: addresses and regions as their texts."""
+    element = _SPARK_TYPES[type_.kind]
+    return ArrayType(element) if type_.is_list else element

@@ -1,0 +1,165 @@
+"""What runs in Spark's Python workers: columns in, for every event one text that names its matches out.
+
+A text is what crosses back fastest. It is the labels of the subscriptions, separated by SEPARATOR; a label is the id,
+or the id, BETWEEN and the subscriber. An event that breaks the schema has the text REJECTED and the reason. An event
+without matches has none.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from vedette.errors import NotSupported
+from vedette.kernels.labels import Joined, Labels, joined
+from vedette.kernels.rows import Rows
+from vedette.matching.matcher import Matcher
+from vedette.schema.encode import Encoded
+from vedette.spark.snapshots import Shipped, opened
+
+SEPARATOR, BETWEEN, REJECTED, ESCAPE = "\x1f", "\x1e", "\x1d", "\x1b"
+# What stands for these characters in labels that contain one of them; ESCAPE itself is the first to be replaced.
+ESCAPES = {ESCAPE: f"{ESCAPE}e", SEPARATOR: f"{ESCAPE}s", BETWEEN: f"{ESCAPE}b", REJECTED: f"{ESCAPE}r"}
+
+_FIRST_SLICE = 1024  # events that are matched before it is known how many matches they have
+_MATCHES = 4_000_000  # at a time, about: more cost memory and gain nothing
+_MOST_TEXT = 32 << 20  # bytes of one array that goes back; Arrow's limit is 2 GiB
+_LONGEST = (1 << 31) - 1
+_KEPT = 4  # sets of labels that a process keeps
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """All that travels to a worker."""
+
+    shipped: Shipped
+    names: tuple[str, ...]  # of the columns that it gets
+    subscribers: bool  # are wanted in labels
+    escaped: bool  # some label has one of the characters that mean something
+
+
+def matching(task: Task) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """The function that a worker runs over all its batches: each a column, or a tuple of columns."""
+
+    # Spark tells by these hints what kind of function it is.
+    def texts(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
+        worker = _Worker(task)
+        for columns in batches:
+            yield from worker.texts(columns if isinstance(columns, tuple) else (columns,))
+
+    return texts
+
+
+class _Worker:
+    """Matches batch after batch, in slices that are as large as their matches allow."""
+
+    def __init__(self, task: Task) -> None:
+        self._names = list(task.names)
+        self._matcher = opened(task.shipped)
+        self._labels = _labels(task.shipped, task.subscribers, task.escaped)
+        self._slice = _FIRST_SLICE
+
+    def texts(self, columns: Sequence[Any]) -> Iterator[Any]:
+        """The texts of all events of a batch, in one array or several."""
+        batch = pa.RecordBatch.from_arrays(list(columns), self._names)
+        begin = 0
+        while begin < batch.num_rows:
+            events = batch.slice(begin, self._slice)
+            begin += events.num_rows
+            encoded = self._matcher.encode(events, rejects=[])
+            rows = self._matcher.match_rows(encoded, ordered=True)
+            # So many more at once, at most, if they are like these; and not many times more at a stroke.
+            most = max(64, int(_MATCHES * events.num_rows / max(1, len(rows.subscription))))
+            self._slice = min(most, 8 * self._slice)
+            yield from _with_rejects(_texts(rows, self._labels), encoded)
+
+
+def _texts(rows: Rows, labels: Labels) -> Iterator[Any]:
+    matched = np.diff(rows.start) > 0
+    begin = 0
+    for part in joined(rows, labels, ord(SEPARATOR), _MOST_TEXT):
+        size = len(part.ends) - 1
+        yield _array(part, matched[begin : begin + size])
+        begin += size
+
+
+def _array(part: Joined, matched: Any) -> Any:
+    if len(part.text) > _LONGEST:
+        raise NotSupported(
+            f"one event matches so many subscriptions that their ids are {len(part.text):,} bytes\n"
+            "Hint: leave subscriptions out that match everything, or give them shorter ids"
+        )
+    bits = np.packbits(matched, bitorder="little")
+    buffers = [pa.py_buffer(bits), pa.py_buffer(part.ends), pa.py_buffer(part.text)]
+    return pa.StringArray.from_buffers(len(matched), buffers[1], buffers[2], buffers[0])
+
+
+def _with_rejects(arrays: Iterator[Any], encoded: Encoded) -> Iterator[Any]:
+    if not encoded.rejects:
+        yield from arrays
+        return
+    reasons = {one.row: f"{REJECTED}{_plain(f'attribute {one.attribute!r}: {one.reason}')}" for one in encoded.rejects}
+    begin = 0
+    for array in arrays:
+        found = [reasons.get(row) for row in range(begin, begin + len(array))]
+        begin += len(array)
+        yield pc.coalesce(pa.array(found, pa.string()), array)
+
+
+def _plain(reason: str) -> str:
+    """A reason without the characters that mean something; it quotes values as they are."""
+    for character in ESCAPES:
+        reason = reason.replace(character, "?")
+    return reason
+
+
+# ---------------------------------------------------------------- labels
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _labels(shipped: Shipped, subscribers: bool, escaped: bool) -> Labels:
+    return labels_of(opened(shipped), subscribers, escaped)
+
+
+def labels_of(matcher: Matcher, subscribers: bool, escaped: bool) -> Labels:
+    """What stands for every subscription; the ids as they are mapped, if that is all."""
+    texts = matcher.ids
+    names = matcher.segment.records.table.column(2) if subscribers else None
+    if escaped:
+        texts, names = _escaped(texts), None if names is None else _escaped(names)
+    if names is not None:
+        both = pc.binary_join_element_wise(texts, names, pa.scalar(BETWEEN, pa.large_string()))
+        texts = pc.coalesce(both, texts)
+    _, offsets, data = texts.buffers()
+    if not len(texts) or offsets is None:
+        return Labels(_read_only(np.zeros(1, np.int64)), _read_only(np.zeros(0, np.uint8)))
+    where = np.frombuffer(offsets, np.int64, len(texts) + 1, texts.offset * 8)
+    return Labels(_read_only(where), _read_only(np.frombuffer(data, np.uint8)))
+
+
+def needs_escapes(matcher: Matcher) -> bool:
+    """Some id or subscriber has one of the characters that mean something."""
+    for column in (matcher.ids, matcher.segment.records.table.column(2)):
+        data = column.buffers()[2]
+        raw = b"" if data is None else data.to_pybytes()
+        if any(character.encode() in raw for character in ESCAPES):
+            return True
+    return False
+
+
+def _escaped(texts: Any) -> Any:
+    for character, written in ESCAPES.items():
+        texts = pc.replace_substring(texts, character, written)
+    return texts
+
+
+def _read_only(array: Any) -> Any:
+    """Kernels are compiled for one kind of array, and what is mapped must not be written to."""
+    array.flags.writeable = False
+    return array
