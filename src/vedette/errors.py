@@ -9,6 +9,7 @@ VedetteError
 │   └── PipelineError     a pipeline file, or what it names: every mistake with its line
 ├── SnapshotError         a compiled set that is damaged, foreign or of another version
 ├── DeliveryError         a sink that could not be written; what was to be written is not lost
+├── RunError              a pipeline that ran and cannot go on: why, and where the whole story is
 ├── NotInstalled          an optional part that is not on this machine: which extra brings it
 ├── UnknownSubscription   an id that is not there (also a KeyError)
 └── NotSupported          something the language can say and this engine cannot yet do
@@ -130,6 +131,10 @@ class SnapshotError(VedetteError):
 
 class DeliveryError(VedetteError):
     """A sink that could not be written; the batch is delivered again when the pipeline is started again."""
+
+
+class RunError(VedetteError):
+    """A pipeline that ran and cannot go on."""
 
 
 class NotInstalled(VedetteError):
