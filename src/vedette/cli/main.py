@@ -162,6 +162,35 @@ def check_command(
     check(subscriptions, schema=schema, format=subscriptions_format, as_json=json, quiet=quiet)
 
 
+@app.command("run")
+def run_command(
+    pipeline: Annotated[str | None, typer.Argument(metavar="PIPELINE", help="The pipeline file (TOML).")] = None,
+    check: Annotated[bool, typer.Option("--check", help="Only find every mistake of the file; start nothing.")] = False,
+    metrics: Annotated[
+        str | None, typer.Option(metavar="FILE", help="One line of JSON per micro-batch, appended to this file.")
+    ] = None,
+    example: Annotated[bool, typer.Option("--example", help="Print a pipeline file to begin with.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="If it fails, show everything that is known.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run a pipeline on Spark: from a source through the subscriptions to sinks, batch or streaming.
+
+    A stream goes on from its checkpoint. SIGINT (Ctrl-C) or SIGTERM ends it after the current micro-batch; a second
+    one at once, which loses nothing either.
+    """
+    from vedette.cli import run
+
+    if example:
+        run.example()
+        return
+    if pipeline is None:
+        raise typer.BadParameter("which pipeline file? `--example` prints one", param_hint="PIPELINE")
+    if check:
+        run.check(pipeline, quiet=quiet)
+    else:
+        run.run(pipeline, metrics=metrics, quiet=quiet, debug=debug)
+
+
 @app.command("demo")
 def demo_command(
     folder: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where its files go.")] = Path(

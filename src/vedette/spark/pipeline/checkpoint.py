@@ -22,6 +22,7 @@ import orjson
 from vedette.errors import PipelineError, SnapshotError
 from vedette.matching.matcher import Matcher
 from vedette.matching.snapshot_files import VERSION as SNAPSHOT_FORMAT
+from vedette.spark.pipeline.facts import differences
 from vedette.spark.pipeline.storage import Storage
 from vedette.spark.versions import Version
 from vedette.version import __version__
@@ -206,19 +207,9 @@ def _refuse_others(record: Mapping[str, Any], facts: Mapping[str, Any], name: st
             f"this is Vedette {__version__}, which reads format {FORMAT}\n"
             f"Hint: run it with the version that made it; {_ANEW}"
         )
-    theirs: Mapping[str, Any] = record.get("facts", {})
-    ours = orjson.loads(orjson.dumps(facts))
-    differences = [
-        f"  {key}: {_shown(theirs.get(key))} there, {_shown(ours.get(key))} in the pipeline file"
-        for key in sorted({*theirs, *ours})
-        if theirs.get(key) != ours.get(key)
-    ]
-    if differences:
+    changed = differences(record.get("facts", {}), orjson.loads(orjson.dumps(facts)))
+    if changed:
         raise PipelineError(
-            "\n".join([f"the checkpoint {name} was made by another pipeline:", *differences])
+            "\n".join([f"the checkpoint {name} was made by another pipeline:", *(f"  {each}" for each in changed)])
             + f"\nHint: put that back as it was; choose another `checkpoint`; {_ANEW}"
         )
-
-
-def _shown(value: object) -> str:
-    return "nothing" if value is None else orjson.dumps(value).decode()

@@ -1,0 +1,49 @@
+"""How many rows of each kind went through a place of a plan: counted while they do, without reading them twice."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as F
+
+_PATIENCE_S = 2.0  # for counts of a job that has ended: Spark hands them over a moment later
+
+
+class Counter:
+    """Counts on what passes; what it found is there once a job has run."""
+
+    def __init__(self) -> None:
+        self._observation = Observation()
+
+    def on(self, rows: DataFrame, **counts: Column) -> DataFrame:
+        """The same rows; each of the counts is an aggregate over them."""
+        return rows.observe(self._observation, *(column.alias(name) for name, column in counts.items()))
+
+    def found(self, *, ran: bool) -> dict[str, Any] | None:
+        """What was counted; None if no job read the rows. `ran`: one surely did."""
+        # Asking Spark for the counts waits for a job, for ever if there was none: a batch that had been written
+        # before is not read again.
+        future = self._observation._jo.future()  # type: ignore[union-attr]
+        until = time.monotonic() + (_PATIENCE_S if not ran else 10 * _PATIENCE_S)
+        while not future.isCompleted():
+            if time.monotonic() > until:
+                return None
+            time.sleep(0.005)
+        return self._observation.get
+
+
+def matches() -> Column:
+    """How many outcomes are matches."""
+    return F.count(F.col("subscription"))
+
+
+def rejects() -> Column:
+    """How many outcomes are rows that were set aside."""
+    return F.count(F.col("reason"))
+
+
+def first_reject() -> Column:
+    """One of the rows that were set aside, always the same: the one whose place comes first as a text."""
+    return F.min(F.when(F.col("reason").isNotNull(), F.struct("place", "reason")))

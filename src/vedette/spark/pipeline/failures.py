@@ -1,0 +1,53 @@
+"""What went wrong inside Spark, in one line that people can read; the whole of it for those who look closer."""
+
+from __future__ import annotations
+
+import re
+import traceback
+
+_STREAM = re.compile(r"^\[STREAM_FAILED\] .*?terminated with exception: ", re.DOTALL)
+_STATE = re.compile(r"\s*SQLSTATE: \w+\s*$")
+_RAISED = re.compile(
+    r"^(?:[\w.]*\.)?(?P<kind>\w*(?:Error|Exception|Unsettled|NotSupported|NotInstalled)): (?P<what>.+)", re.M
+)
+_PYTHON = "Traceback (most recent call last):"
+
+
+def explained(error: BaseException) -> str:
+    """The innermost reason, without the stack that led to it."""
+    texts = [text for text in (_text(error), *_causes(error)) if text]
+    for text in texts:
+        if _PYTHON in text:  # a worker or a callback: what it raised stands last
+            found = list(_RAISED.finditer(text[text.index(_PYTHON) :]))
+            if found:
+                return f"{found[-1]['kind']}: {found[-1]['what'].strip()}"
+    reason = texts[-1] if texts else type(error).__name__
+    reason = _STATE.sub("", _STREAM.sub("", reason).strip())
+    lines = [line.strip() for line in reason.splitlines() if line.strip() and not line.strip().startswith("at ")]
+    return lines[0] if lines else type(error).__name__
+
+
+def _text(error: BaseException) -> str:
+    message = getattr(error, "getMessage", None) or getattr(error, "desc", None)
+    if callable(message):
+        message = message()
+    return str(message or error).strip()
+
+
+def _causes(error: BaseException) -> list[str]:
+    """What Java says of the causes, from the outermost to the innermost."""
+    java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    texts = []
+    for _ in range(20):
+        if java is None:
+            break
+        message = java.getMessage()
+        if message:
+            texts.append(f"{java.getClass().getSimpleName()}: {message}")
+        java = java.getCause()
+    return texts
+
+
+def whole(error: BaseException) -> str:
+    """Everything that is known."""
+    return "".join(traceback.format_exception(error))

@@ -1,0 +1,140 @@
+"""One micro-batch, from its events to what every sink has taken; a run that is no stream is one of these too."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from vedette.schema.schema import Schema
+from vedette.spark.pipeline import counting, stages
+from vedette.spark.pipeline.checkpoint import Ledger, Use
+from vedette.spark.pipeline.config import Pipeline, SinkConfig
+from vedette.spark.pipeline.jobs import described
+from vedette.spark.pipeline.progress import BatchReport, Report
+from vedette.spark.pipeline.routing import notifications, rejected, routed
+from vedette.spark.pipeline.sinks.base import Batch, Sink
+from vedette.spark.pipeline.sources import Source
+from vedette.spark.snapshots import ship
+from vedette.spark.versions import Versions
+
+_READS_TWICE = ("console",)  # sinks that ask for their rows more than once
+
+
+class Stopped(Exception):
+    """The stream is to end: this micro-batch, which has not begun, is left to the next run."""
+
+
+@dataclass
+class MicroBatches:
+    """Does one micro-batch after another, always in the same way."""
+
+    pipeline: Pipeline
+    source: Source
+    schema: Schema
+    versions: Versions
+    sinks: Sequence[tuple[SinkConfig, Sink]]
+    quarantine: Sink | None
+    report: Report
+    ledger: Ledger | None = None  # None: no stream
+    stopping: Callable[[], bool] = lambda: False
+    busy: bool = False
+    done: deque[BatchReport] = field(default_factory=deque)  # until somebody takes them away
+    failure: BaseException | None = None
+
+    def __call__(self, events: DataFrame, number: int) -> None:
+        """What Spark calls for each micro-batch; an error is kept, because Spark hands on only its text."""
+        self.busy = True  # before the question: whoever asks to stop and sees nobody busy can be sure
+        try:
+            if self.stopping():
+                raise Stopped
+            self.done.append(self.process(events, number))
+        except Stopped:
+            raise
+        except BaseException as error:
+            self.failure = error
+            raise
+        finally:
+            self.busy = False
+
+    def process(self, events: DataFrame, number: int | None) -> BatchReport:
+        """Match the events of a micro-batch and hand the notifications to the sinks."""
+        begin = time.perf_counter()
+        use = self._use(number)
+        report = BatchReport(number, use.version, use.subscriptions, use.again)
+        batch = Batch(self.pipeline.name, number, "" if self.ledger is None else self.ledger.stream)
+        spark = events.sparkSession
+        with _timed(report, "prepare"):
+            work = stages.Work(self.source, ship(use.matcher, spark), tuple(self.pipeline.keep), self.schema)
+            read, came = counting.Counter(), counting.Counter()
+            outcomes = stages.outcomes(read.on(events, events=F.count(F.lit(1))), work)
+            outcomes = came.on(
+                outcomes, matches=counting.matches(), rejects=counting.rejects(), example=counting.first_reject()
+            )
+        self.report.step(number, "matching")
+        shared = self._is_shared()
+        if shared:
+            outcomes = outcomes.persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            if shared:
+                with _timed(report, "match"), described(spark, batch.doing("match")):
+                    outcomes.write.format("noop").mode("overwrite").save()
+            self._write(outcomes, batch, report)
+        finally:
+            if shared:
+                outcomes.unpersist()
+        self._count(report, read, came, ran=shared or not use.again)
+        report.total_s = time.perf_counter() - begin
+        self.report.step(number, "written")
+        return report
+
+    def _use(self, number: int | None) -> Use:
+        current = self.versions.current()
+        if self.ledger is None or number is None:
+            return Use(0, current.version, current.subscriptions, current.matcher, again=False)
+        self.report.step(number, "begun")
+        use = self.ledger.begin(number, current)
+        self.report.step(number, "in the ledger")
+        return use
+
+    def _is_shared(self) -> bool:
+        """The outcomes are asked for more than once, so they are kept meanwhile instead of being made again."""
+        kinds = [config.type for config, _ in self.sinks]
+        if self.quarantine is not None and self.pipeline.quarantine is not None:
+            kinds.append(self.pipeline.quarantine.type)
+        return len(kinds) > 1 or any(kind in _READS_TWICE for kind in kinds)
+
+    def _write(self, outcomes: DataFrame, batch: Batch, report: BatchReport) -> None:
+        told = notifications(outcomes)
+        for config, sink in self.sinks:
+            with _timed(report, sink.name):
+                sink.write(routed(told, config), batch)
+            self.report.step(batch.number, f"written to {sink.name}")
+        if self.quarantine is not None:
+            with _timed(report, self.quarantine.name):
+                self.quarantine.write(rejected(outcomes), batch)
+            self.report.step(batch.number, f"written to {self.quarantine.name}")
+
+    @staticmethod
+    def _count(report: BatchReport, read: counting.Counter, came: counting.Counter, *, ran: bool) -> None:
+        found, seen = came.found(ran=ran), read.found(ran=ran)
+        if found is None or seen is None:
+            return
+        report.counts = {"events": seen["events"], "matches": found["matches"], "rejects": found["rejects"]}
+        if found["example"] is not None:
+            report.example = f"{found['example']['place']}: {found['example']['reason']}"
+
+
+@contextmanager
+def _timed(report: BatchReport, name: str) -> Iterator[None]:
+    begin = time.perf_counter()
+    try:
+        yield
+    finally:
+        report.seconds[name] = report.seconds.get(name, 0.0) + time.perf_counter() - begin

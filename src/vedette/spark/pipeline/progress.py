@@ -1,0 +1,222 @@
+"""What people see of a pipeline that runs: one live line on a terminal, plain lines elsewhere, a summary at the end."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+from rich.console import Console
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.text import Text
+
+_EVERY_S = 10.0  # plain lines of a stream come no more often
+_WINDOW_S = 10.0  # the time that a rate is taken over
+_EXAMPLES = 5  # rejected rows that are shown
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """What is there and not read yet."""
+
+    count: int
+    unit: str  # "events", "files"
+
+    def __str__(self) -> str:
+        return f"{self.count:,} {self.unit} behind"
+
+
+@dataclass(slots=True)
+class BatchReport:
+    """What came of one micro-batch, or of a whole run."""
+
+    number: int | None
+    version: str
+    subscriptions: int
+    again: bool = False  # it had begun before, in a run that was cut short
+    counts: dict[str, int] | None = None  # events, matches, rejects; None: it had been written before
+    example: str | None = None  # one of the rejects
+    seconds: dict[str, float] = field(default_factory=dict)  # by stage
+    total_s: float = 0.0
+    lag: Lag | None = None
+    spark: Mapping[str, int] | None = None  # what Spark says of its own stages, in milliseconds
+
+    def count(self, name: str) -> int:
+        """How many, as far as that is known."""
+        return 0 if self.counts is None else self.counts.get(name, 0)
+
+
+@dataclass(slots=True)
+class Summary:
+    """What came of a run."""
+
+    batches: int = 0
+    events: int = 0
+    matches: int = 0
+    rejects: int = 0
+    seconds: float = 0.0
+    version: str | None = None
+    stopped: bool = False
+
+    def add(self, report: BatchReport) -> None:
+        """One micro-batch more."""
+        self.batches += 1
+        self.events += report.count("events")
+        self.matches += report.count("matches")
+        self.rejects += report.count("rejects")
+        self.version = report.version
+
+    def __str__(self) -> str:
+        rate = self.events / self.seconds if self.seconds else 0.0
+        batches = "1 batch" if self.batches == 1 else f"{self.batches:,} batches"
+        return (
+            f"{self.events:,} events in {batches}: {self.matches:,} matches, {self.rejects:,} rejected; "
+            f"{self.seconds:.1f} s, {rate:,.0f} events/s"
+        )
+
+
+class Report:
+    """Hears what happens; this one keeps it to itself."""
+
+    def note(self, message: str) -> None:
+        """Something worth knowing."""
+
+    def warn(self, message: str, *, lost: bool = False) -> None:
+        """Something that may not be as it should; `lost`: to be said in any case."""
+
+    def step(self, batch: int | None, name: str) -> None:
+        """A point that the work on a micro-batch has come to."""
+
+    def batch(self, report: BatchReport) -> None:
+        """A micro-batch is done."""
+
+    def close(self) -> None:
+        """Nothing more will come."""
+
+
+class TerminalReport(Report):
+    """Says it on standard error."""
+
+    def __init__(self, *, quiet: bool = False, quarantine: bool = False, console: Console | None = None) -> None:
+        self.console = console or Console(stderr=True, highlight=False, soft_wrap=True)
+        self._quiet = quiet
+        self._quarantine = quarantine  # somebody keeps the rejects: no need to show them
+        self._shown = 0
+        self._said_at = float("-inf")
+        self._since = Summary()
+        self._recent: deque[tuple[float, int]] = deque()
+        self._live: Live | None = None
+        if not quiet and self.console.is_terminal:
+            self._live = Live(console=self.console, transient=True, refresh_per_second=4, redirect_stdout=False)
+            self._live.start()
+            self._line("starting")
+
+    def note(self, message: str) -> None:
+        """Not if quiet."""
+        if not self._quiet:
+            self.console.print(message, markup=False)
+
+    def warn(self, message: str, *, lost: bool = False) -> None:
+        """If quiet, only what is lost."""
+        if lost or not self._quiet:
+            self.console.print(Text.assemble(("Warning: ", "bold yellow"), message))
+
+    def step(self, batch: int | None, name: str) -> None:
+        """Only the live line says it, until there are figures to show."""
+        if self._live is not None and not self._recent:
+            self._line(name if batch is None else f"micro-batch {batch}: {name}")
+
+    def batch(self, report: BatchReport) -> None:
+        """Now and then in plain lines; always in the live one."""
+        if report.example is not None and not self._quarantine and self._shown < _EXAMPLES:
+            self._shown += 1
+            count = report.count("rejects")
+            more = f" (and {count - 1:,} more)" if count > 1 else ""
+            self.warn(f"rejected: {report.example}{more}", lost=True)
+        now = time.monotonic()
+        self._recent.append((now, report.count("events")))
+        while now - self._recent[0][0] > _WINDOW_S and len(self._recent) > 1:
+            self._recent.popleft()
+        self._since.add(report)
+        if report.number is None:
+            return
+        if self._live is not None:
+            self._line(self._told(report, self._rate(report)))
+        elif now - self._said_at >= _EVERY_S:
+            self.note(self._told(report, self._rate(report)))
+            self._said_at = now
+
+    def close(self) -> None:
+        """The live line goes."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def _line(self, text: str) -> None:
+        if self._live is not None:
+            self._live.update(Spinner("dots", Text(text)))
+
+    def _rate(self, report: BatchReport) -> float:
+        """Events a second over the last seconds, waiting included; of the first batch while it worked."""
+        if len(self._recent) < 2:
+            return report.count("events") / max(1e-9, report.total_s)
+        span = self._recent[-1][0] - self._recent[0][0]
+        return sum(count for _, count in list(self._recent)[1:]) / max(1e-9, span)
+
+    def _told(self, report: BatchReport, rate: float) -> str:
+        parts = [
+            f"micro-batch {report.number}",
+            f"{rate:,.0f} events/s",
+            f"{self._since.events:,} events",
+            f"{self._since.matches:,} matches",
+            f"{self._since.rejects:,} rejected",
+            *([] if report.lag is None else [str(report.lag)]),
+            f"version {report.version} of {report.subscriptions:,} subscriptions",
+        ]
+        return " · ".join(parts)
+
+
+def metrics_line(pipeline: str, report: BatchReport) -> bytes:
+    """One micro-batch as a line of JSON."""
+    record: dict[str, Any] = {
+        "pipeline": pipeline,
+        "batch": report.number,
+        "at": _now(),
+        "version": report.version,
+        "subscriptions": report.subscriptions,
+        "again": report.again,
+        **{name: None if report.counts is None else report.count(name) for name in ("events", "matches", "rejects")},
+        "total_s": round(report.total_s, 4),
+        "seconds": {name: round(value, 4) for name, value in report.seconds.items()},
+        "lag": None if report.lag is None else {"count": report.lag.count, "unit": report.lag.unit},
+        "spark_ms": report.spark,
+    }
+    return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _now() -> str:
+    return dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
+
+
+def lag_of(progress: Mapping[str, Any]) -> Lag | None:
+    """What Spark's report of a micro-batch says of what is still to be read; None if it says nothing."""
+    events = files = None
+    for source in progress.get("sources", ()):
+        end, latest, metrics = source.get("endOffset"), source.get("latestOffset"), source.get("metrics") or {}
+        if isinstance(end, dict) and isinstance(latest, dict) and all(isinstance(each, dict) for each in end.values()):
+            # Kafka: topic -> partition -> offset
+            events = (events or 0) + sum(
+                max(0, int(offset) - int(end.get(topic, {}).get(partition, 0)))
+                for topic, partitions in latest.items()
+                for partition, offset in partitions.items()
+            )
+        elif "numFilesOutstanding" in metrics:
+            files = (files or 0) + int(metrics["numFilesOutstanding"])
+    if events is not None:
+        return Lag(events, "events")
+    return None if files is None else Lag(files, "files")

@@ -1,0 +1,199 @@
+"""A pipeline from its start to its end: in one go, or micro-batch by micro-batch from a checkpoint."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, Any
+
+import orjson
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from vedette.errors import RunError, VedetteError
+from vedette.spark.pipeline.checkpoint import Ledger, SparkLog
+from vedette.spark.pipeline.config import Pipeline, SinkConfig
+from vedette.spark.pipeline.failures import explained, whole
+from vedette.spark.pipeline.micro_batches import MicroBatches
+from vedette.spark.pipeline.progress import BatchReport, Report, Summary, lag_of, metrics_line
+from vedette.spark.pipeline.sinks.base import sink_of
+from vedette.spark.pipeline.sources import source_of
+from vedette.spark.pipeline.starting import session_of, storage_of, store_of
+from vedette.spark.pipeline.stopping import Stop, on_signals
+from vedette.spark.pipeline.storage import Storage
+from vedette.spark.versions import Refusal, Version, Versions, watch
+
+_LOOK_S = 0.5  # between two looks at a stream that runs by itself
+_SOON_S = 0.05  # the same while it is to end
+_TRACE = "vedette/error.txt"
+
+
+def run(
+    pipeline: Pipeline,
+    *,
+    report: Report | None = None,
+    metrics: str | Path | None = None,
+    stop: Stop | None = None,
+    spark: SparkSession | None = None,
+    quiet: bool = False,
+) -> Summary:
+    """Run a pipeline to its end: of what there is, or until it is asked to stop.
+
+    `metrics` is a file that gets one line of JSON per micro-batch. Signals ask a stream to stop, if this is the main
+    thread. A session that is handed in, or is running, is used and left running.
+    """
+    own = spark is None and SparkSession.getActiveSession() is None
+    with ExitStack() as stack:
+        running = _Run(pipeline, report or Report(), stop or Stop(), stack, quiet=quiet)
+        if metrics is not None:
+            running.metrics = stack.enter_context(Path(metrics).open("ab", buffering=0))
+        try:
+            session = spark or session_of(pipeline)
+            if own:
+                stack.callback(session.stop)
+            return running.run(session)
+        except (VedetteError, OSError):
+            raise
+        except Exception as error:
+            raise running.failed(error) from error
+
+
+class _Run:
+    """One run of a pipeline."""
+
+    def __init__(self, pipeline: Pipeline, report: Report, stop: Stop, stack: ExitStack, *, quiet: bool) -> None:
+        self._pipeline, self._report, self._stop, self._stack = pipeline, report, stop, stack
+        self._quiet = quiet
+        self._storage: Storage | None = None
+        self._summary = Summary()
+        self.metrics: IO[bytes] | None = None
+
+    def run(self, spark: SparkSession) -> Summary:
+        pipeline = self._pipeline
+        source = source_of(pipeline)
+        sinks = [(config, sink_of(config, quiet=self._quiet)) for config in pipeline.sinks]
+        quarantine = None if pipeline.quarantine is None else sink_of(_named(pipeline.quarantine), quiet=self._quiet)
+        for sink in [*(sink for _, sink in sinks), *([quarantine] if quarantine else [])]:
+            sink.check(spark, streaming=pipeline.streaming)
+        schema = source.schema(spark)
+        self._report.step(None, "loading the subscriptions")
+        versions = self._stack.enter_context(self._watch(spark, schema))
+        begun = time.perf_counter()
+        work = MicroBatches(pipeline, source, schema, versions, sinks, quarantine, self._report)
+        self._report.step(None, "reading")
+        if pipeline.streaming:
+            self._stream(spark, work)
+        else:
+            self._finished(work.process(source.read(spark, streaming=False), None))
+        self._summary.seconds = time.perf_counter() - begun
+        self._summary.version = self._summary.version or versions.current().version
+        return self._summary
+
+    def _watch(self, spark: SparkSession, schema: Any) -> Versions:
+        config = self._pipeline.subscriptions
+        refresh = config.refresh.seconds if self._pipeline.streaming and config.refresh is not None else None
+        return watch(store_of(config, spark), schema, refresh, accepted=self._accepted, refused=self._refused)
+
+    def _accepted(self, version: Version) -> None:
+        self._report.note(
+            f"New subscriptions: version {version.version}, {version.subscriptions:,} of them, from the next "
+            "micro-batch on"
+        )
+
+    def _refused(self, refusal: Refusal) -> None:
+        self._report.warn(str(refusal), lost=True)
+
+    # ------------------------------------------------------------ streams
+
+    def _stream(self, spark: SparkSession, work: MicroBatches) -> None:
+        checkpoint = str(self._pipeline.checkpoint)
+        self._storage = storage_of(checkpoint)
+        self._stack.callback(self._storage.unlock)
+        log = SparkLog.of(self._storage)
+        work.ledger = Ledger.open(self._storage, self._pipeline.facts(), work.versions.current(), log)
+        for note in work.ledger.notes:
+            self._report.note(note[0].upper() + note[1:])
+        work.stopping = lambda: self._stop.asked
+        with on_signals(self._stop, self._report.note):
+            writer = (
+                work.source.read(spark, streaming=True)
+                .writeStream.queryName(self._pipeline.name)
+                .option("checkpointLocation", checkpoint)
+                .foreachBatch(work)
+            )
+            query = _triggered(writer, self._pipeline).start()
+            try:
+                self._follow(query, work)
+            finally:
+                with contextlib.suppress(Py4JError, PySparkException):  # what there is to say was said
+                    query.stop()
+
+    def _follow(self, query: StreamingQuery, work: MicroBatches) -> None:
+        """See what the stream does, and end it when that is asked for."""
+        try:
+            while not _ended(query, _SOON_S if self._stop.asked else _LOOK_S):
+                self._tell(query, work)
+                if self._stop.asked and not work.busy and not work.done:  # what is done is committed, too
+                    break
+        except PySparkException as error:
+            if work.failure is not None:
+                raise work.failure from error
+            if not self._stop.asked:  # else it is a micro-batch that was not to begin
+                raise
+        finally:
+            self._tell(query, work, ended=True)
+        self._summary.stopped = self._stop.asked
+
+    def _tell(self, query: StreamingQuery, work: MicroBatches, *, ended: bool = False) -> None:
+        """Report the micro-batches that Spark has committed."""
+        if not work.done:
+            return
+        reached, told = -1, {}
+        with contextlib.suppress(Py4JError):  # Spark itself may be what came to an end
+            for progress in query.recentProgress:
+                reached = max(reached, progress.batchId)
+                if "addBatch" in progress.durationMs:  # else it only looked for events
+                    told[progress.batchId] = progress
+        while work.done and (ended or int(work.done[0].number or 0) in told or int(work.done[0].number or 0) < reached):
+            report = work.done.popleft()
+            said = told.get(int(report.number or 0))
+            if said is not None:
+                report.lag, report.spark = lag_of(orjson.loads(said.json)), said.durationMs
+            self._finished(report)
+
+    # ------------------------------------------------------------ afterwards
+
+    def _finished(self, report: BatchReport) -> None:
+        self._summary.add(report)
+        self._report.batch(report)
+        if self.metrics is not None:
+            self.metrics.write(metrics_line(self._pipeline.name, report))
+
+    def failed(self, error: BaseException) -> RunError:
+        """What people are told; the whole story is kept beside the checkpoint."""
+        place = "--debug shows everything"
+        if self._storage is not None:
+            with contextlib.suppress(OSError):
+                self._storage.write(_TRACE, whole(error).encode())
+                place = f"everything is in {self._storage.name}/{_TRACE}, or run it again with --debug"
+        return RunError(f"the pipeline {self._pipeline.name} cannot go on: {explained(error)}\nHint: {place}")
+
+
+def _triggered(writer: DataStreamWriter, pipeline: Pipeline) -> DataStreamWriter:
+    if pipeline.mode == "available-now":
+        return writer.trigger(availableNow=True)
+    return writer.trigger(processingTime="0 seconds" if pipeline.trigger is None else str(pipeline.trigger))
+
+
+def _ended(query: StreamingQuery, seconds: float) -> bool:
+    """Wait so long at most; a failure of the stream is raised."""
+    return bool(query.awaitTermination(seconds))  # type: ignore[arg-type]  # fractions are fine
+
+
+def _named(quarantine: SinkConfig) -> SinkConfig:
+    return quarantine if quarantine.name is not None else quarantine.model_copy(update={"name": "quarantine"})

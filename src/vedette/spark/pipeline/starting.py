@@ -1,0 +1,103 @@
+"""What a pipeline file asks for, as what runs: the session, the store of subscriptions, the checkpoint's storage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyspark
+from pyspark.sql import SparkSession
+
+from vedette.errors import NotInstalled, PipelineError, VedetteError
+from vedette.spark.pipeline.config import Pipeline, SubscriptionsConfig
+from vedette.spark.pipeline.failures import explained
+from vedette.spark.pipeline.locations import local
+from vedette.spark.pipeline.storage import LocalStorage, Storage
+from vedette.spark.session import session
+from vedette.spark.stores import DatabaseStore, FileStore, Store, TableStore
+
+_SCALA = "2.13"
+KAFKA = f"org.apache.spark:spark-sql-kafka-0-10_{_SCALA}:{pyspark.__version__}"
+DELTA = f"io.delta:delta-spark_{'.'.join(pyspark.__version__.split('.')[:2])}_{_SCALA}:4.4.0"
+_DELTA_CONF = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+
+
+def conf_of(pipeline: Pipeline) -> dict[str, str]:
+    """The settings of Spark: those of the file, its connectors, and what these need."""
+    given = pipeline.spark
+    kinds = {pipeline.source.type, *(sink.type for sink in pipeline.sinks)}
+    if pipeline.quarantine is not None:
+        kinds.add(pipeline.quarantine.type)
+    delta = "delta" in kinds or pipeline.subscriptions.format == "delta"
+    packages = list(given.packages)
+    if not given.jars:
+        packages += [KAFKA] if "kafka" in kinds and not _named(packages, "spark-sql-kafka") else []
+        packages += [DELTA] if delta and not _named(packages, "delta-spark") else []
+    conf = dict(_DELTA_CONF) if delta else {}
+    if packages:
+        conf["spark.jars.packages"] = ",".join(packages)
+    if given.jars:
+        conf["spark.jars"] = ",".join(given.jars)
+    secrets = {name: value.get_secret_value() for name, value in given.secret_conf().items()}
+    return {**conf, **given.conf, **secrets}
+
+
+def _named(packages: list[str], artifact: str) -> bool:
+    return any(f":{artifact}" in package for package in packages)
+
+
+def session_of(pipeline: Pipeline) -> SparkSession:
+    """The session that is running, or one as the file describes it."""
+    try:
+        return session(app=f"vedette {pipeline.name}", master=pipeline.spark.master, conf=conf_of(pipeline))
+    except VedetteError:
+        raise
+    except Exception as error:
+        reason = explained(error)
+        if "unresolved dependency" in str(error) or "spark.jars.packages" in str(error):
+            raise NotInstalled(
+                f"Spark could not fetch the connectors of the pipeline: {reason}\n"
+                "Hint: fetch them yourself and name the files as `jars` of [spark]"
+            ) from error
+        raise PipelineError(
+            f"Spark did not start: {reason}\nHint: see [spark] in the pipeline file; --debug shows everything"
+        ) from error
+
+
+def store_of(config: SubscriptionsConfig, spark: SparkSession | None) -> Store:
+    """Where subscriptions are kept; only tables and folders need a session."""
+    if config.file is not None:
+        path = local(config.file)
+        if path is None:
+            raise PipelineError(
+                f"the subscriptions {config.file} are not on this machine\n"
+                "Hint: name a folder of Parquet files that Spark can read as `path`, or copy the file here"
+            )
+        return FileStore(path)
+    if config.database is not None:
+        return DatabaseStore(_with_password(config), table=str(config.table))
+    if spark is None:
+        raise ValueError("a table of Spark needs a session")
+    return TableStore(spark, table=config.table, path=config.path, format=config.format or "parquet")
+
+
+def _with_password(config: SubscriptionsConfig) -> str:
+    from sqlalchemy.engine import make_url
+
+    url = make_url(str(config.database))
+    if config.password is not None:
+        url = url.set(password=config.password.get_secret_value())
+    return url.render_as_string(hide_password=False)
+
+
+def storage_of(checkpoint: str) -> Storage:
+    """The checkpoint's folder, for what is kept beside Spark's own files."""
+    path = local(checkpoint)
+    if path is None:
+        raise PipelineError(
+            f"the checkpoint {checkpoint} is not on a file system of this machine, which is not supported yet\n"
+            "Hint: name a local folder, or one that is mounted"
+        )
+    return LocalStorage(Path(path))
