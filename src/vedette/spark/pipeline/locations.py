@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # one letter before the colon is a drive of Windows
 _BRACES = re.compile(r"\{([^{}]*)\}")  # the innermost
-_MOST_BRACES = 4
+_MOST_BRACES = 4  # more are not spelt out
 _GLOB = re.compile(r"[*?\[{]")
 
 

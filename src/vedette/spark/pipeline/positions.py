@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import tomllib
 from bisect import bisect_right
+from contextlib import suppress
 from typing import TypeAlias
 
 KeyPath: TypeAlias = tuple[str | int, ...]  # ("sinks", 0, "path"): keys, and numbers of elements from 0
@@ -32,7 +33,8 @@ class Positions:
         self._lines: dict[KeyPath, int] = {}
         self._sizes: dict[KeyPath, int] = {}  # arrays of tables, and how many tables they have so far
         self._at = 0
-        self._read()
+        with suppress(RecursionError):  # behind a value that is nested so deeply, lines are not known
+            self._read()
 
     def line(self, path: KeyPath) -> int:
         """The line of what a path leads to, or of the innermost table or list on the way that is there."""
