@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
 from vedette.spark.java import java_home
-from vedette.spark.settings import configured_elsewhere, for_a_new_session, for_queries, local_cores
+from vedette.spark.settings import configured_elsewhere, for_a_new_java, for_queries, local_cores
 
 _log = logging.getLogger("vedette.spark")
 
@@ -37,12 +37,12 @@ def session(*, app: str = "vedette", master: str | None = None, conf: Mapping[st
     elif master is not None or not configured_elsewhere():
         builder = builder.master(master or "local[*]")
         cores = local_cores(master or "local[*]")
-        environment["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
+        wanted = for_a_new_java(wanted, local=cores is not None)
     if cores is not None:
-        wanted = for_a_new_session(wanted)
         environment["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", "127.0.0.1")
     if _starts_java(remote):
         environment["JAVA_HOME"] = str(java_home())
+        environment["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
     with _environment(environment):
         started = builder.config(map={**wanted}).getOrCreate()
     for name, value in for_queries(cores).items():

@@ -29,15 +29,15 @@ def local_cores(master: str) -> int | None:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def for_a_new_session(conf: Mapping[str, str]) -> dict[str, str]:
-    """What a Spark on this machine is started with: enough memory, and nothing on the terminal but errors."""
-    settings = {"spark.ui.showConsoleProgress": "false", "spark.driver.memory": _heap(), **conf}
-    if "SPARK_DRIVER_MEMORY" in os.environ and "spark.driver.memory" not in conf:
-        del settings["spark.driver.memory"]
+def for_a_new_java(conf: Mapping[str, str], *, local: bool) -> dict[str, str]:
+    """What Spark's Java is started with: nothing on the terminal but errors, and enough memory for all of the work."""
+    settings = {"spark.ui.showConsoleProgress": "false", **conf}
     options = settings.get("spark.driver.extraJavaOptions", "")
     if "log4j2." not in options and not _in_folder("log4j2.properties") and not _in_folder("log4j2.xml"):
         quiet = Path(str(files("vedette.spark") / "log4j2.properties")).as_uri()
         settings["spark.driver.extraJavaOptions"] = f"{options} -Dlog4j2.configurationFile={quiet}".lstrip()
+    if local and "SPARK_DRIVER_MEMORY" not in os.environ:
+        settings.setdefault("spark.driver.memory", _heap())
     return settings
 
 
