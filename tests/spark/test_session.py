@@ -178,3 +178,23 @@ def test_what_the_package_shows_is_sorted_and_there() -> None:
     assert vd.spark.__all__ == sorted(vd.spark.__all__)
     for name in vd.spark.__all__:
         assert callable(getattr(vd.spark, name))
+    assert dir(vd.spark) == vd.spark.__all__
+    with pytest.raises(AttributeError, match="nonsense"):
+        vd.spark.nonsense  # noqa: B018
+
+
+@pytest.mark.parametrize("first", ["vedette.spark.match", "vedette.spark.session", "vedette.spark.worker"])
+def test_the_package_shows_functions_whatever_is_imported_first(first: str) -> None:
+    code = f"import {first}, vedette\nprint(vedette.spark.match.__name__, vedette.spark.session.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["match", "session"]
+
+
+def test_a_worker_loads_what_matches_and_nothing_else() -> None:
+    code = """
+import vedette.spark.worker, sys
+absent = ("vedette.spark.match", "vedette.cli", "pydantic", "sqlalchemy", "typer")
+print([name for name in absent if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,19 +1,54 @@
-"""Matching on Spark: DataFrame in, DataFrame out; and pipelines from a file. Thin hosts of the packages below."""
+"""Matching on Spark: DataFrame in, DataFrame out; and pipelines from a file. Thin hosts of the packages below.
+
+Everything is imported when it is first used: a worker of Spark loads what matches events, and nothing else.
+"""
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from vedette.errors import NotInstalled
 
 if importlib.util.find_spec("pyspark") is None:
     raise NotInstalled("vedette.spark needs PySpark, which is not installed\nHint: pip install 'vedette[spark]'")
 
-# Imported at once, since their modules have the same names: the function is what the package shows.
-from vedette.spark.match import match
-from vedette.spark.session import session
+if TYPE_CHECKING:
+    from vedette.spark.match import match
+    from vedette.spark.session import session
+
+_PLACES = {
+    "match": "vedette.spark.match",
+    "session": "vedette.spark.session",
+}
 
 __all__ = [
     "match",
     "session",
 ]
+
+
+class _Package(ModuleType):
+    """Python binds a module to its name in the package when it imports it; here `match` is the function in it."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _PLACES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'vedette.spark' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_PLACES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__
