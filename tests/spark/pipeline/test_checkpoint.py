@@ -17,7 +17,7 @@ from vedette.spark.pipeline.storage import LocalStorage
 from vedette.spark.versions import Version
 from vedette.version import __version__
 
-FACTS = {"source": {"type": "jsonl", "path": "/events"}, "name": "fraud"}
+FACTS = {"pipeline": "fraud", "type": "jsonl", "path": "/events"}
 
 
 def version(when: str) -> Version:
@@ -137,13 +137,13 @@ def test_the_ledger_does_not_grow_for_ever(checkpoint: Checkpoint) -> None:
 
 def test_a_checkpoint_of_another_pipeline_is_refused(checkpoint: Checkpoint) -> None:
     checkpoint.start(ONE)
-    other = {**FACTS, "source": {"type": "jsonl", "path": "/elsewhere"}, "extra": 1}
+    other = {**FACTS, "path": "/elsewhere", "type": "csv"}
     with pytest.raises(PipelineError) as caught:
         checkpoint.start(ONE, other)
     assert str(caught.value).splitlines() == [
         f"the checkpoint {checkpoint.root} was made by another pipeline:",
-        "  extra: nothing there, 1 in the pipeline file",
-        '  source: {"type":"jsonl","path":"/events"} there, {"type":"jsonl","path":"/elsewhere"} in the pipeline file',
+        '  the type of the source was "jsonl" and is "csv"',
+        '  the path of the source was "/events" and is "/elsewhere"',
         "Hint: put that back as it was; choose another `checkpoint`; or remove the checkpoint to begin anew: "
         "all events are read again then",
     ]

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 import traceback
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
 _STREAM = re.compile(r"^\[STREAM_FAILED\] .*?terminated with exception: ", re.DOTALL)
 _STATE = re.compile(r"\s*SQLSTATE: \w+\s*$")
 _RAISED = re.compile(
@@ -21,6 +24,8 @@ def explained(error: BaseException) -> str:
             found = list(_RAISED.finditer(text[text.index(_PYTHON) :]))
             if found:
                 return f"{found[-1]['kind']}: {found[-1]['what'].strip()}"
+    if not isinstance(error, PySparkException | Py4JError):  # Java says itself of which kind it is
+        return f"{type(error).__name__}: {error}".strip(": ")
     reason = texts[-1] if texts else type(error).__name__
     reason = _STATE.sub("", _STREAM.sub("", reason).strip())
     lines = [line.strip() for line in reason.splitlines() if line.strip() and not line.strip().startswith("at ")]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any
@@ -119,7 +121,7 @@ class _Run:
         for note in work.ledger.notes:
             self._report.note(note[0].upper() + note[1:])
         work.stopping = lambda: self._stop.asked
-        with on_signals(self._stop, self._report.note):
+        with on_signals(self._stop, self._report.note), _py4j_silent():
             writer = (
                 work.source.read(spark, streaming=True)
                 .writeStream.queryName(self._pipeline.name)
@@ -188,6 +190,18 @@ def _triggered(writer: DataStreamWriter, pipeline: Pipeline) -> DataStreamWriter
     if pipeline.mode == "available-now":
         return writer.trigger(availableNow=True)
     return writer.trigger(processingTime="0 seconds" if pipeline.trigger is None else str(pipeline.trigger))
+
+
+@contextlib.contextmanager
+def _py4j_silent() -> Iterator[None]:
+    """Py4J writes a trace of its own of what a micro-batch raises, which is said better here."""
+    logger = logging.getLogger("py4j.clientserver")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 def _ended(query: StreamingQuery, seconds: float) -> bool:
