@@ -47,6 +47,8 @@ $(VENV)/.installed: pyproject.toml | $(BIN)/python
 $(VENV)/.demo-installed: pyproject.toml | $(BIN)/python
 	@echo "Installing Vedette and what the demo needs into $(VENV) ..."
 	@$(PIP) -e '.[demo]'
+	@$(BIN)/python -c 'from vedette.spark.java import find_java; find_java()' 2>/dev/null || { \
+	  echo "There is no Java 17 or later here, which Spark needs: installing one as a Python package ..."; $(PIP) -e '.[java]'; }
 	@touch $@
 
 # What is left of a failed attempt has a Python but no pip, and goes away again.
