@@ -24,7 +24,7 @@ from vedette.spark.pipeline.draft import draft
 from vedette.spark.pipeline.durations import Duration
 from vedette.spark.pipeline.example import EXAMPLE
 from vedette.spark.pipeline.facts import differences
-from vedette.spark.pipeline.mistakes import Found, found, path_of
+from vedette.spark.pipeline.mistakes import Found, found, keys_of, path_of
 from vedette.spark.pipeline.models import Pipeline, SparkConfig, SubscriptionsConfig
 from vedette.spark.pipeline.positions import Positions
 from vedette.spark.pipeline.sink_config import (
@@ -79,6 +79,7 @@ __all__ = [
     "SubscriptionsConfig",
     "WebhookSink",
     "differences",
+    "keys_of",
     "load",
 ]
 

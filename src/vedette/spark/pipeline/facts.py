@@ -57,7 +57,7 @@ def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterato
             changes += [f"now also {_said(each)}" for each in new if each not in old]
             yield f"{called}: {', '.join(changes)}"
         else:
-            yield f"{called} was {_said(old)} and is {_said(new)}"
+            yield f"{called}: {_said(old)} before, {_said(new)} now"
 
 
 def _said(value: object) -> str:

@@ -127,8 +127,7 @@ def _unknown_key_hint(name: str, path: KeyPath, model: type[Part]) -> str:
         return f"it is a key of the {'type' if len(with_it) == 1 else 'types'} {', '.join(with_it)}"
     near = meant(name, keys)
     if near is not None:
-        variable = "; it names the environment variable that holds the secret" if near.endswith("_env") else ""
-        return f"did you mean `{near}`?{variable}"
+        return f"did you mean `{near}`{', the name of an environment variable' if near.endswith('_env') else ''}?"
     if len(path) > 1 and name in keys_of(Pipeline):
         return "it belongs to the top of the file, before the first [table]"
     for table, other in _TABLES.items():
@@ -200,6 +199,11 @@ def _no_table(error: ErrorDetails, path: KeyPath, _: type[Part]) -> _Words:
     return f"{called(path)} is {_kind(error['input'])}, not a table", None if nested else f"write it as a table, {what}"
 
 
+def _no_list(error: ErrorDetails, path: KeyPath, _: type[Part]) -> _Words:
+    hint = "write [[sinks]] over each of them" if path == ("sinks",) else 'write a list, e.g. ["one", "two"]'
+    return f"{called(path)} is {_kind(error['input'])}, not a list", hint
+
+
 def _kind(value: object) -> str:
     for kinds, name in (
         (bool, "a boolean"),
@@ -252,7 +256,7 @@ _WORDS: Mapping[str, Callable[[ErrorDetails, KeyPath, type[Part]], _Words]] = {
     "literal_error": _other_choice,
     "string_type": _wrong_kind("a text", "put it in quotes"),
     "int_type": _wrong_kind("a whole number"),
-    "tuple_type": _wrong_kind("a list", 'write a list, e.g. ["one", "two"]'),
+    "tuple_type": _no_list,
     "dict_type": _wrong_kind("a table"),
     "model_type": _no_table,
     "model_attributes_type": _no_table,
