@@ -26,6 +26,7 @@ def prepared(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "events" / "two.jsonl").write_text('{"id": "s1", "when": "true"}\n')
     (folder / "subscriptions.jsonl").write_text('{"id": "s1", "subscriber": "alice", "when": "price < 120"}\n')
     (folder / "schema.yaml").write_text("price: float\norder:\n  total: float\n")
+    (folder / "subs.db").touch()
     (folder / "data" / "in").mkdir(parents=True)
     (folder / "here").mkdir()
     monkeypatch.chdir(folder / "here")

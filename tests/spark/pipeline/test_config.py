@@ -150,7 +150,7 @@ GOOD = {
     "one file": SUBSCRIPTIONS + '[source]\ntype = "jsonl"\npath = "events/one.jsonl"\n' + SINK,
     "a pattern beside the subscriptions": SUBSCRIPTIONS + '[source]\ntype = "jsonl"\npath = "e*/*.jsonl"\n' + SINK,
     "subscriptions of the catalog": '[subscriptions]\ntable = "catalog.subscriptions"\n' + SOURCE + SINK,
-    "subscriptions of a folder": '[subscriptions]\npath = "subs"\nformat = "delta"\n' + SOURCE + SINK,
+    "subscriptions of a folder": '[subscriptions]\npath = "here"\nformat = "delta"\n' + SOURCE + SINK,
     "a quarantine in the terminal": BATCH + '[quarantine]\ntype = "console"\n',
     "a folder that is replaced": BATCH + '[[sinks]]\ntype = "jsonl"\npath = "here"\nif_exists = "replace"\n',
     "an empty folder": BATCH + '[[sinks]]\ntype = "jsonl"\npath = "here"\n',
@@ -215,14 +215,16 @@ def test_paths_are_relative_to_the_file_wherever_we_are(folder: Path) -> None:
     ("address", "becomes"),
     [
         ("sqlite:///subs.db", "sqlite:///{folder}/subs.db"),
-        ("sqlite:////abs/subs.db", "sqlite:////abs/subs.db"),
+        ("sqlite:///{folder}/subs.db", "sqlite:///{folder}/subs.db"),
         ("sqlite+pysqlite:///a/../subs.db?mode=ro", "sqlite+pysqlite:///{folder}/subs.db?mode=ro"),
         ("sqlite:///:memory:", "sqlite:///:memory:"),
         ("postgresql://me@host/db", "postgresql://me@host/db"),
     ],
 )
 def test_an_sqlite_file_is_beside_the_pipeline(folder: Path, address: str, becomes: str) -> None:
-    pipeline = loaded(folder, f'[subscriptions]\ndatabase = "{address}"\ntable = "s"\n{SOURCE}{SINK}')
+    pipeline = loaded(
+        folder, f'[subscriptions]\ndatabase = "{address.format(folder=folder)}"\ntable = "s"\n{SOURCE}{SINK}'
+    )
     assert pipeline.subscriptions.database == becomes.format(folder=folder)
     assert pipeline.subscriptions.kind == "database"
 

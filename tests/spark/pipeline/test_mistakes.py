@@ -279,7 +279,7 @@ WRONG = {
         "AS events",
     ),
     "delta by path and name": Case(
-        SUBSCRIPTIONS + '[source]\ntype = "delta"\npath = "d"\ntable = "t" #!\n' + SINK,
+        SUBSCRIPTIONS + '[source]\ntype = "delta"\npath = "events"\ntable = "t" #!\n' + SINK,
         "cannot both",
         "`path` or `table`",
     ),
@@ -287,12 +287,12 @@ WRONG = {
         "[subscriptions] #!\n" + SOURCE + SINK, "[subscriptions] has neither", "give it"
     ),
     "subscriptions from two places": Case(
-        SUBSCRIPTIONS + 'path = "x" #!\n' + SOURCE + SINK,
+        SUBSCRIPTIONS + 'path = "here" #!\n' + SOURCE + SINK,
         "`file` of [subscriptions] and `path` cannot both",
         "leave one",
     ),
     "subscriptions of a database without a table": Case(
-        '[subscriptions]\ndatabase = "sqlite:///x.db" #!\n' + SOURCE + SINK, "which table of the database", "table ="
+        '[subscriptions]\ndatabase = "sqlite:///subs.db" #!\n' + SOURCE + SINK, "which table of the database", "table ="
     ),
     "format of a file": Case(
         SUBSCRIPTIONS + 'format = "delta" #!\n' + SOURCE + SINK, "`format` goes with `path`", "leave it out"
@@ -395,6 +395,24 @@ WRONG = {
         + 'table = "t"\n[[sinks]]\ntype = "jdbc"\nurl = "jdbc:postgresql://host/db"\ntable = "T" #!\n',
         "`table` of sink 1 is the table of the source",
         "another table",
+    ),
+    "Delta table that is not there": Case(
+        SUBSCRIPTIONS + '[source]\ntype = "delta"\npath = "nowhere" #!\n' + SINK,
+        "there is no ",
+        "relative to the pipeline",
+    ),
+    "folder of subscriptions that is not there": Case(
+        '[subscriptions]\npath = "nowhere" #!\n' + SOURCE + SINK, "`path` of [subscriptions]: there is no ", "relative"
+    ),
+    "database of subscriptions that is not there": Case(
+        '[subscriptions]\ntable = "s"\ndatabase = "sqlite:///nowhere.db" #!\n' + SOURCE + SINK,
+        "there is no ",
+        "relative",
+    ),
+    "checkpoint elsewhere": Case(
+        'mode = "continuous"\ncheckpoint = "s3a://bucket/c" #!\n' + BATCH,
+        "is not on a file system of this machine",
+        "mount",
     ),
     "jar that is not there": Case(
         BATCH + '[spark]\njars = ["a.jar"] #!\n', "`jars[0]` of [spark]: there is no", "path"

@@ -31,7 +31,13 @@ from vedette.spark.pipeline.source_config import SourceConfig
 
 MOST_SINKS = 100
 Mode: TypeAlias = Literal["batch", "available-now", "continuous"]
-_SQLITE = re.compile(r"sqlite(?:\+\w+)?:///(?!:memory:|file:)(?=[^/?])")  # with a relative path
+_SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)(?!:memory:|file:)([^?]+)(.*)", re.DOTALL)
+
+
+def sqlite_file(address: str) -> str | None:
+    """The file of an SQLite database by its SQLAlchemy address; None if it is none."""
+    found = _SQLITE.fullmatch(address)
+    return None if found is None else found[2]
 
 
 class SubscriptionsConfig(Part):
@@ -58,11 +64,8 @@ class SubscriptionsConfig(Part):
     @classmethod
     def _beside_the_file(cls, address: str | None, info: ValidationInfo) -> str | None:
         """The path of an SQLite file is relative to the pipeline file, as all paths are."""
-        found = None if address is None else _SQLITE.match(address)
-        if address is None or found is None:
-            return address
-        path, mark, options = address[found.end() :].partition("?")
-        return found[0] + located(path, folder_of(info)) + mark + options
+        found = None if address is None else _SQLITE.fullmatch(address)
+        return address if found is None else f"{found[1]}{located(found[2], folder_of(info))}{found[3]}"
 
     @property
     def kind(self) -> Literal["file", "table", "folder", "database"]:

@@ -11,9 +11,17 @@ from typing import NamedTuple
 from vedette.spark.pipeline.draft import Draft
 from vedette.spark.pipeline.locations import is_glob, local, overlap, within
 from vedette.spark.pipeline.mistakes import Found, called
+from vedette.spark.pipeline.models import sqlite_file
 from vedette.spark.pipeline.positions import KeyPath
 from vedette.spark.pipeline.sink_config import JdbcSink, JsonlSink, KafkaSink, ParquetSink
-from vedette.spark.pipeline.source_config import CsvSource, JdbcSource, JsonlSource, KafkaSource, ParquetSource
+from vedette.spark.pipeline.source_config import (
+    CsvSource,
+    DeltaSource,
+    JdbcSource,
+    JsonlSource,
+    KafkaSource,
+    ParquetSource,
+)
 
 
 class _Place(NamedTuple):
@@ -98,7 +106,7 @@ def _no_circles(draft: Draft) -> Iterator[Found]:
 
 def _source_is_there(draft: Draft) -> Iterator[Found]:
     source, here = draft.source, ("source", "path")
-    if not isinstance(source, JsonlSource | CsvSource | ParquetSource):
+    if not isinstance(source, JsonlSource | CsvSource | ParquetSource | DeltaSource) or source.path is None:
         return
     path = local(source.path)
     if path is None:
@@ -113,6 +121,19 @@ def _source_is_there(draft: Draft) -> Iterator[Found]:
     elif draft.streaming and path.is_file():
         message = f"{called(here)} is a single file, which cannot be read as a stream"
         yield Found(here, message, 'name the folder that files come to, or set mode = "batch"')
+
+
+def _subscriptions_are_there(draft: Draft) -> Iterator[Found]:
+    """Those of a folder or of an SQLite file; what is in a file of subscriptions is checked elsewhere."""
+    given = draft.subscriptions
+    places = {} if given is None else {"path": given.path, "database": sqlite_file(given.database or "")}
+    for key, place in places.items():
+        path = None if place is None else local(place)
+        if path is not None and not is_glob(str(path)) and not os.path.exists(path):
+            here = ("subscriptions", key)
+            yield Found(
+                here, f"{called(here)}: there is no {path}", "check the path; it is relative to the pipeline file"
+            )
 
 
 def _jars_are_there(draft: Draft) -> Iterator[Found]:
@@ -140,9 +161,12 @@ def _outputs_are_free(draft: Draft) -> Iterator[Found]:
             yield Found(here, f"{called(here)}: {where} holds something already", hint)
 
 
-def _checkpoint_is_a_folder(draft: Draft) -> Iterator[Found]:
+def _checkpoint_is_a_local_folder(draft: Draft) -> Iterator[Found]:
     where = None if draft.checkpoint is None else local(draft.checkpoint)
-    if where is not None and os.path.isfile(where):
+    if draft.checkpoint is not None and where is None:
+        hint = "name a folder of this machine, or one that is mounted"
+        yield Found(("checkpoint",), "`checkpoint` is not on a file system of this machine", hint)
+    elif where is not None and os.path.isfile(where):
         yield Found(("checkpoint",), f"`checkpoint`: {where} is a file", "name a folder: it is made if it is not there")
 
 
@@ -158,7 +182,8 @@ PLACE_CHECKS: tuple[Callable[[Draft], Iterator[Found]], ...] = (
     _apart,
     _no_circles,
     _source_is_there,
+    _subscriptions_are_there,
     _jars_are_there,
     _outputs_are_free,
-    _checkpoint_is_a_folder,
+    _checkpoint_is_a_local_folder,
 )
