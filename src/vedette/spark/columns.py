@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType, VariantType
+from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StringType, StructField, StructType, VariantType
 
 from vedette.errors import SchemaError
 from vedette.schema.columns import Column
 from vedette.schema.schema import Schema
 from vedette.schema.tables import check_stored
-from vedette.spark.types import arrow_type, plain_type
+from vedette.spark.types import arrow_type, plain_type, spark_type
 
 _MOST_KEYS = 8  # of one map are looked up in the JVM; where more are asked for, the whole map crosses
 
@@ -63,7 +63,8 @@ def sent_columns(
 
 class _Plan:
     def __init__(self, columns: Sequence[Column], schema: Schema, stored: StructType, field: _Fields) -> None:
-        self._schema, self._stored, self._field = schema, stored, field
+        self._schema, self._stored = schema, stored
+        self._field = _without_void(field, stored)
         self.nowhere: list[str] = []
         self._types: dict[str, list[Column]] = {}
         for column in columns:
@@ -74,42 +75,44 @@ class _Plan:
     def sent(self) -> list[Sent]:
         """The columns, none of whose names is there twice."""
         alone: dict[str, _Place] = {}
-        nested: list[str] = []
+        nested: set[str] = set()
         for path in self._types:
             try:
                 places = list(_reach(self._stored, self._field, path, ""))
             except _Nested:
-                nested.append(path)
+                nested.add(path)
                 continue
             if len(places) > 1 or (places and places[0].in_list and not self._only_lists(path)):
-                nested.append(path)
-            elif places:
-                alone[path] = places[0]
-            else:
+                nested.add(path)
+            elif not places:
                 self.nowhere.append(path)
+            elif not isinstance(places[0].type, NullType):
+                alone[path] = self._checked(path, places[0])
         maps = Counter(place.map for place in alone.values() if place.map is not None)
-        nested += [path for path, place in alone.items() if place.map is not None and maps[place.map] > _MOST_KEYS]
+        nested |= {path for path, place in alone.items() if place.map is not None and maps[place.map] > _MOST_KEYS}
         return self._arranged(alone, nested)
 
-    def _arranged(self, alone: dict[str, _Place], nested: list[str]) -> list[Sent]:
+    def _arranged(self, alone: dict[str, _Place], nested: set[str]) -> list[Sent]:
         """What crosses nested carries everything below its name: a value that crosses twice would be found twice."""
         heads = {path.partition(".")[0] for path in nested if "." in path}
         heads |= {path for path, place in alone.items() if "." not in path and _has_parts(place.type)}
         wanted: dict[int, set[str | None]] = {}
-        for path in [*nested, *(path for path in alone if path not in nested)]:
+        for path in self._types:
             head, dot, rest = path.partition(".")
+            if path not in nested and (path not in alone or head not in heads):
+                continue
             whole, below = _position(self._stored, path), _position(self._stored, head) if dot else None
-            if path in nested or (head in heads and below is not None):
-                if whole is not None:
-                    wanted.setdefault(whole, set()).add(None)
-                if below is not None:
-                    wanted.setdefault(below, set()).add(rest)
-                alone.pop(path, None)
-        for path, place in alone.items():
-            self._check(path, place)
-        together = {self._stored[number].name: self._pruned(number, rests) for number, rests in wanted.items()}
-        sent = {**{path: place.column for path, place in alone.items()}, **together}
-        return [Sent(name, column) for name, column in sent.items() if column is not None]
+            if whole is not None:
+                wanted.setdefault(whole, set()).add(None)
+            if below is not None:
+                wanted.setdefault(below, set()).add(rest)
+            alone.pop(path, None)
+        sent = {path: place.column for path, place in alone.items()}
+        for number, rests in wanted.items():
+            column = self._pruned(number, rests)
+            if column is not None:
+                sent[self._stored[number].name] = column
+        return [Sent(name, column) for name, column in sent.items()]
 
     def _pruned(self, number: int, rests: set[str | None]) -> SparkColumn | None:
         return _pruned(self._field(number), plain_type(self._stored[number].dataType), rests)
@@ -121,13 +124,16 @@ class _Plan:
             return declared.is_list
         return all(column.other is None and column.type.is_list for column in self._types[path])
 
-    def _check(self, path: str, place: _Place) -> None:
+    def _checked(self, path: str, place: _Place) -> _Place:
         """Say now, and not in the middle of a job, what is known from types alone."""
         if self._schema.takes_all(path):  # as a text, if need be
-            return
-        stored = arrow_type(place.type)
+            return place
         declared = self._schema.type_of(path)
-        check_stored(stored, path, declared or self._types[path][0].type, declared is not None)
+        read_as = declared or self._types[path][0].type
+        check_stored(arrow_type(place.type), path, read_as, declared is not None)
+        if place.type == ArrayType(NullType()) and read_as.is_list:
+            return replace(place, column=place.column.cast(spark_type(read_as)))
+        return place
 
 
 def _reach(stored: StructType, field: _Fields, path: str, above: str, in_list: bool = False) -> Iterator[_Place]:
@@ -178,10 +184,33 @@ def _struct_fields(column: SparkColumn, stored: StructType, *, in_list: bool = F
         if names.count(names[number]) == 1:
             return column.getField(stored.names[number])
         # Spark may take names that differ only in case for the same: the fields get other names, by position.
-        renamed: DataType = StructType([StructField(f"_{n}", each.dataType) for n, each in enumerate(stored)])
+        renamed: DataType = StructType(
+            [StructField(f"_{n}", _not_void(each.dataType)) for n, each in enumerate(stored)]
+        )
         return column.cast(ArrayType(renamed) if in_list else renamed).getField(f"_{number}")
 
     return field
+
+
+def _without_void(field: _Fields, stored: StructType) -> _Fields:
+    """Fields without parts of Spark's type `void`: in lists it sends too few nulls of them."""
+
+    def mended(number: int) -> SparkColumn:
+        type_ = stored[number].dataType
+        better = _not_void(type_) if _has_parts(type_) else type_
+        return field(number) if better == type_ else field(number).cast(better)
+
+    return mended
+
+
+def _not_void(stored: DataType) -> DataType:
+    if isinstance(stored, StructType):
+        return StructType([StructField(each.name, _not_void(each.dataType), each.nullable) for each in stored])
+    if isinstance(stored, ArrayType):
+        return ArrayType(_not_void(stored.elementType), stored.containsNull)
+    if isinstance(stored, MapType):
+        return MapType(_not_void(stored.keyType), _not_void(stored.valueType), stored.valueContainsNull)
+    return StringType() if isinstance(stored, NullType) else stored
 
 
 def _has_parts(stored: DataType) -> bool:
