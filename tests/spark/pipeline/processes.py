@@ -1,0 +1,64 @@
+"""`vedette run` as a process of its own, and ways to end it and everything that it started."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+VEDETTE = str(Path(sys.executable).with_name("vedette"))
+# Short lives: a Java that starts quickly matters more than one that is fast in the end.
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
+@contextmanager
+def started(pipeline: Path, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A run in a session of its own; whatever is left of it at the end is killed."""
+    with log.open("ab") as out:
+        process = subprocess.Popen(
+            [VEDETTE, "run", str(pipeline)],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            cwd=pipeline.parent,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        kill_all(process)
+
+
+def kill_all(process: subprocess.Popen[bytes]) -> None:
+    """SIGKILL to the process, the Java that it started, and the Python workers that Java started; all at once."""
+    members = _session(process.pid)
+    for member in members:
+        with suppress(ProcessLookupError):
+            os.kill(member, signal.SIGKILL)
+    process.wait()
+    until = time.monotonic() + 60
+    while left := _session(process.pid):  # workers that were being born
+        assert time.monotonic() < until, f"cannot be killed: {left}"
+        for member in left:
+            with suppress(ProcessLookupError):
+                os.kill(member, signal.SIGKILL)
+        time.sleep(0.01)
+
+
+def _session(leader: int) -> list[int]:
+    """The living processes of a session: groups are not enough, since Spark's workers make one of their own."""
+    members = []
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        with suppress(OSError, ValueError):
+            # pid (name) state parent group session: the name may hold anything, even brackets
+            state, _, _, session = Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()[:4]
+            if int(session) == leader and state not in "ZX":
+                members.append(int(entry))
+    return members

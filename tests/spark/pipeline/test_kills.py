@@ -1,0 +1,282 @@
+"""A pipeline that is killed again and again ends with the same notifications, byte for byte, as one left in peace.
+
+Moments of killing are drawn from a seed, which is printed: while it starts, while a micro-batch is planned, matched,
+written and committed. They follow what is seen in the folders, not the clock alone, so that they are as well spread
+on a slow machine as on a fast one.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.spark.pipeline.processes import QUICK_JAVA, kill_all, started
+from tests.spark.pipeline.workplace import Record, Workplace, compiled, expected, pairs
+from vedette.errors import RunError
+from vedette.spark.pipeline.config import load
+from vedette.spark.pipeline.progress import Report
+from vedette.spark.pipeline.run import run
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SEED = 20_240_517
+KILLS = 20
+FILES = 48
+PER_FILE = 25
+
+SUBSCRIPTIONS: list[Record] = [
+    {"id": "all", "subscriber": "log", "when": "true"},
+    {"id": "low", "subscriber": "alice", "when": "value < 40"},
+    {"id": "some", "subscriber": "bob", "when": "number in (3, 30, 300, 303) or name like 'n1%'"},
+]
+OTHERS: list[Record] = [{"id": "all", "subscriber": "log", "when": "true"}, {"id": "high", "when": "value >= 40"}]
+
+
+def file_of(number: int) -> list[Record]:
+    first = number * PER_FILE
+    return [{"id": f"e{n}", "number": n, "value": n * 7 % 100, "name": f"n{n}"} for n in range(first, first + PER_FILE)]
+
+
+EVENTS = [event for number in range(FILES) for event in file_of(number)]
+
+
+@pytest.fixture(scope="module")
+def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All files of events, for all runs; every fifth has a line that is none."""
+    place = Workplace(tmp_path_factory.mktemp("published"))
+    for number in range(FILES):
+        bad = [f"no JSON {number}"] if number % 5 == 0 else []
+        place.publish(f"{number:03}.jsonl", [*file_of(number), *bad])
+    return place.events
+
+
+def describe(place: Workplace, events: Path, *, files: int) -> None:
+    place.describe(
+        mode="available-now",
+        checkpoint="state",
+        keep=["value"],
+        source={"type": "jsonl", "path": events, "max_files_per_trigger": files},
+        sinks=[
+            {"name": "out", "type": "jsonl", "path": "out"},
+            {"name": "alice", "type": "jsonl", "path": "alice", "subscribers": ["alice"]},
+        ],
+        quarantine={"type": "jsonl", "path": "bad"},
+        spark={
+            "master": "local[2]",
+            "conf": {
+                "spark.driver.memory": "1g",
+                "spark.ui.enabled": "false",
+                "spark.driver.extraJavaOptions": QUICK_JAVA,
+            },
+        },
+    )
+
+
+@pytest.fixture(scope="module")
+def undisturbed(spark: SparkSession, events: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """What a run that is left in peace gives, as sorted lines of each sink; checked against the local engine."""
+    place = Workplace(tmp_path_factory.mktemp("peace"))
+    place.subscribe(*SUBSCRIPTIONS)
+    describe(place, events, files=FILES)
+    run(load(place.pipeline), spark=spark)
+    assert pairs(place.rows("out")) == expected(compiled(SUBSCRIPTIONS), EVENTS)
+    lines = {sink: place.lines(sink) for sink in ("out", "alice", "bad")}
+    assert len(lines["alice"]) == sum(event["value"] < 40 for event in EVENTS)
+    assert len(lines["bad"]) == len(range(0, FILES, 5))
+    return lines
+
+
+# ---------------------------------------------------------------- kill -9
+
+_MOMENTS = {
+    "planned": "state/offsets/*",
+    "in the ledger": "state/vedette/batches/*",
+    "being written": "out/_staging/*",
+    "written to the first sink": "out/batch=*",
+    "written to all sinks": "bad/*/batch=*",
+    "committed": "state/commits/*",
+}
+
+
+def _seen(place: Workplace, pattern: str) -> int:
+    return sum(1 for _ in place.folder.glob(pattern))
+
+
+def _kill_at_some_moment(place: Workplace, draw: random.Random) -> bool:
+    """One life, and its end; False if it came to a good end before."""
+    moment = draw.choice(["starting", *_MOMENTS])
+    later = draw.randrange(3)  # so many times more is the moment waited for
+    delay = draw.uniform(0, 4) if moment == "starting" else draw.choice([0, draw.uniform(0, 0.3)])
+    log = place.folder / "run.log"
+    with started(place.pipeline, log) as process:
+        if moment != "starting":
+            pattern, first, reached = _MOMENTS[moment], _seen(place, _MOMENTS[moment]), 0
+            last = first
+            while process.poll() is None and reached <= later:
+                now = _seen(place, pattern)
+                reached += now > last  # a folder that is written to comes and goes
+                last = now
+                time.sleep(0.005)
+        _sleep_while_alive(process, delay)
+        if process.poll() is not None:
+            assert process.returncode == 0, log.read_text()[-6000:]
+            return False
+        kill_all(process)
+    print(f"killed: {moment}, {later} more, {delay:.3f} s later; {_seen(place, 'state/commits/*')} committed")
+    return True
+
+
+def _sleep_while_alive(process: subprocess.Popen[bytes], seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while process.poll() is None and time.monotonic() < until:
+        time.sleep(0.005)
+
+
+def _to_the_end(place: Workplace) -> None:
+    log = place.folder / "run.log"
+    with started(place.pipeline, log) as process:
+        assert process.wait(600) == 0, log.read_text()[-6000:]
+
+
+def test_kills(tmp_path: Path, events: Path, undisturbed: dict[str, list[str]]) -> None:
+    print(f"seed {SEED}")
+    draw = random.Random(SEED)
+    place = Workplace(tmp_path)
+    place.subscribe(*SUBSCRIPTIONS)
+    describe(place, events, files=1)
+    kills = 0
+    while kills < KILLS:
+        if _kill_at_some_moment(place, draw):
+            kills += 1
+        else:
+            pytest.fail(f"it ended after {kills} kills: give it more files")
+    _to_the_end(place)
+    for sink, lines in undisturbed.items():
+        assert place.lines(sink) == lines, sink
+    assert len(set(place.lines("out"))) == len(place.lines("out"))
+
+
+def test_kills_while_subscriptions_change(tmp_path: Path, events: Path, undisturbed: dict[str, list[str]]) -> None:
+    """Every event is matched by one version, wholly; a micro-batch that was cut short keeps the one it began with."""
+    draw = random.Random(SEED + 1)
+    place = Workplace(tmp_path)
+    describe(place, events, files=4)
+    versions = [compiled(SUBSCRIPTIONS), compiled(OTHERS)]
+    for number in range(6):
+        place.subscribe(*(OTHERS if number % 2 else SUBSCRIPTIONS))
+        if not _kill_at_some_moment(place, draw):
+            break
+    _to_the_end(place)
+    by_version = {matcher.version: matcher for matcher in versions}
+    rows = place.rows("out")
+    used: dict[str, str] = {}
+    for row in rows:
+        assert used.setdefault(row["event"], row["version"]) == row["version"], row
+    assert used.keys() == {event["id"] for event in EVENTS}  # somebody hears of each in both versions
+    for version, matcher in by_version.items():
+        mine = [event for event in EVENTS if used[event["id"]] == version]
+        assert pairs(row for row in rows if row["version"] == version) == expected(matcher, mine)
+        assert mine, f"version {version} was never used: choose another seed"
+    for number in range(FILES):
+        assert len({used[event["id"]] for event in file_of(number)}) == 1
+    assert place.lines("bad") == undisturbed["bad"]
+
+
+# ---------------------------------------------------------------- faults at every named point, in one process
+
+
+class Crash(Exception):
+    """What ends the run."""
+
+
+class CrashAt(Report):
+    """Ends the run when it comes to a point of the work on a micro-batch."""
+
+    def __init__(self, point: str) -> None:
+        self._point = point
+
+    def step(self, batch: int | None, name: str) -> None:
+        if batch is not None and name == self._point:
+            raise Crash(f"{name} of {batch}")
+
+
+POINTS = (
+    "begun",
+    "in the ledger",
+    "matching",
+    "written to out",
+    "written to alice",
+    "written to quarantine",
+    "written",
+)
+
+
+def test_faults_at_every_point(
+    place_with_files: Workplace, spark: SparkSession, undisturbed: dict[str, list[str]]
+) -> None:
+    place = place_with_files
+    for number, point in enumerate(POINTS):
+        place.subscribe(*(OTHERS if number % 2 else SUBSCRIPTIONS))
+        with pytest.raises(RunError, match=f"Crash: {point}"):
+            run(load(place.pipeline), spark=spark, report=CrashAt(point))
+        begun_with = _version_of(place, 0)
+        place.subscribe(*(SUBSCRIPTIONS if number % 2 else OTHERS))
+    run(load(place.pipeline), spark=spark)
+    # All of it is one micro-batch: it keeps the version that stood in the ledger when it was first cut short.
+    first = compiled(OTHERS)  # `begun` comes before the ledger, so the second attempt is the one that counts
+    assert begun_with == first.version
+    assert pairs(place.rows("out")) == expected(first, EVENTS)
+    assert place.lines("bad") == undisturbed["bad"]
+
+
+def _version_of(place: Workplace, batch: int) -> str | None:
+    entry = place.folder / "state" / "vedette" / "batches" / f"{batch:010d}"
+    return json.loads(entry.read_text())["version"] if entry.exists() else None
+
+
+@pytest.fixture
+def place_with_files(tmp_path: Path, events: Path) -> Workplace:
+    place = Workplace(tmp_path)
+    place.subscribe(*SUBSCRIPTIONS)
+    describe(place, events, files=FILES)
+    return place
+
+
+# ---------------------------------------------------------------- polite requests
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_well(tmp_path: Path, events: Path, number: int, undisturbed: dict[str, list[str]]) -> None:
+    place = Workplace(tmp_path)
+    place.subscribe(*SUBSCRIPTIONS)
+    describe(place, events, files=1)
+    log = place.folder / "run.log"
+    with started(place.pipeline, log) as process:
+        _wait_for(lambda: _seen(place, "state/commits/*") >= 2 or process.poll() is not None)
+        process.send_signal(number)
+        assert process.wait(120) == 0, log.read_text()[-6000:]
+    assert "Stopping after the current micro-batch" in log.read_text()
+    assert "Stopped: " in log.read_text()
+    assert "Traceback" not in log.read_text()
+    assert 2 <= _seen(place, "state/commits/*") < FILES
+    assert _seen(place, "out/_staging/*") == 0
+    describe(place, events, files=FILES)
+    _to_the_end(place)
+    for sink, lines in undisturbed.items():
+        assert place.lines(sink) == lines, sink
+
+
+def _wait_for(true: Callable[[], Any]) -> None:
+    until = time.monotonic() + 120
+    while not true():
+        assert time.monotonic() < until
+        time.sleep(0.01)
