@@ -154,7 +154,7 @@ WRONG = {
         "host:",
     ),
     "webhook": Case(
-        BATCH + '[[sinks]]\ntype = "webhook"\nurl = "ftp://x" #!\n', "`url` of sink 2 has not the form", "where they go"
+        BATCH + '[[sinks]]\ntype = "webhook"\nurl = "ftp://x" #!\n', "`url` of sink 2 has not the form", "with http"
     ),
     "jdbc address": Case(
         SUBSCRIPTIONS + '[source]\ntype = "jdbc"\ntable = "t"\nurl = "postgresql://h/d" #!\n' + SINK, "no JDBC", "jdbc:"
@@ -315,7 +315,7 @@ WRONG = {
         BATCH + '[quarantine]\ntype = "console"\nsubscribers = ["a"] #!\n', "bad rows are nobody's", "leave it out"
     ),
     "key of the quarantine": Case(
-        BATCH + '[quarantine]\ntype = "kafka"\nservers = ["a:1"]\ntopic = "t"\nkey = "event" #!\n',
+        BATCH + '[quarantine]\ntype = "kafka"\nservers = ["a:1"]\ntopic = "t"\nkey = "subscriber" #!\n',
         "no such column",
         "leave",
     ),

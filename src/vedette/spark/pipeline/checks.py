@@ -202,8 +202,8 @@ def _quarantine(draft: Draft) -> Iterator[Found]:
             yield Found(
                 here, f"{called(here)}: bad rows are nobody's", "leave it out: all bad rows go to the quarantine"
             )
-    if isinstance(draft.quarantine, KafkaSink) and "key" in draft.quarantine.model_fields_set:
-        yield Found(("quarantine", "key"), "bad rows have no such column", "leave `key` out")
+    if isinstance(draft.quarantine, KafkaSink) and draft.quarantine.key in ("subscription", "subscriber"):
+        yield Found(("quarantine", "key"), "bad rows have no such column", 'leave `key` out, or set key = "event"')
 
 
 def _kept(draft: Draft) -> Iterator[Found]:

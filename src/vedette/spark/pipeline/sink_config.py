@@ -28,9 +28,9 @@ class _Sink(Part):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")] | None = None
     """What messages and the ledger call it. Default: its type, numbered from the second of a type on."""
     subscribers: Annotated[Texts, Field(min_length=1)] | None = None
-    """Only notifications of these subscribers; `*` and `?` stand for any characters. Default: all."""
+    """Only notifications of these subscribers; patterns such as `ops-*` too. Default: all."""
     subscriptions: Annotated[Texts, Field(min_length=1)] | None = None
-    """Only notifications of these subscriptions, likewise. With both, both must hold."""
+    """Only notifications of these subscriptions, likewise; with both keys, both must hold. Default: all."""
 
 
 class _Folder(_Sink):
@@ -57,7 +57,7 @@ class ConsoleSink(_Sink):
 
     type: Literal["console"]
     rows: Positive = 20
-    """At most so many of each micro-batch."""
+    """At most so many of a batch or micro-batch are shown."""
 
 
 class KafkaSink(_Sink):
@@ -108,7 +108,7 @@ class WebhookSink(_Sink):
 
     type: Literal["webhook"]
     url: Annotated[str, Field(pattern=r"^https?://[^\s/]+")]
-    """Where they go."""
+    """Where they go, with http:// or https://."""
     headers: Options = Field(default_factory=dict)
     """Headers of every request."""
     headers_env: Variables = Field(default_factory=dict)

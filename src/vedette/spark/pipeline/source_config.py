@@ -27,7 +27,7 @@ from vedette.spark.pipeline.fields import (
 
 class _Files(Part):
     path: Place
-    """A file, a folder, or a pattern such as `events/*.jsonl`; for a stream not a single file."""
+    """A file, a folder, or a pattern such as `events/*.gz`; a stream needs a folder or a pattern."""
     max_files_per_trigger: Positive | None = None
     """Streams only: at most so many files in one micro-batch."""
 
@@ -77,7 +77,7 @@ class KafkaSource(Part):
     topics: Annotated[tuple[Topic, ...], Field(strict=False, min_length=1)]
     """The topics to read."""
     starting: Literal["earliest", "latest"] = "earliest"
-    """Where a stream without a checkpoint begins."""
+    """Where reading begins; a stream goes on from its checkpoint."""
     max_offsets_per_trigger: Positive | None = None
     """Streams only: at most so many records in one micro-batch."""
     options: Options = Field(default_factory=dict)
@@ -110,9 +110,9 @@ class JdbcSource(Part):
     url: Text
     """`jdbc:postgresql://host/database`, without a password."""
     table: Text | None = None
-    """The table to read; or `query`."""
+    """The table to read."""
     query: Text | None = None
-    """A SELECT, instead of `table`."""
+    """A SELECT instead of `table`."""
     driver: Text | None = None
     """The driver's Java class. Default: the one that the address suggests."""
     user: Text | None = None
@@ -139,7 +139,7 @@ class RateSource(Part):
 
     type: Literal["rate"]
     rows_per_second: Positive = 1
-    """How many."""
+    """How many events a second."""
 
 
 SourceConfig: TypeAlias = Annotated[
