@@ -12,7 +12,7 @@ from vedette.errors import FilterError, InputError, Mistake, NotSupported
 from vedette.files.problems import FILTERS_ONLY, Problem, refusal
 from vedette.files.schemas import read_schema
 from vedette.files.subscriptions import RejectedSubscription, SubscriptionFile, SubscriptionRecord, read_subscriptions
-from vedette.matching.subscriptions import Subscriptions
+from vedette.matching.templates import Templates
 from vedette.schema.schema import Schema
 from vedette.spark.pipeline.draft import Draft
 from vedette.spark.pipeline.locations import local
@@ -108,7 +108,7 @@ def _until_enough(records: Iterator[SubscriptionRecord]) -> Iterator[Subscriptio
 
 def _problems(rows: SubscriptionFile, schema: Schema | None) -> list[Problem]:
     """One more than are shown, if there are as many."""
-    subscriptions = Subscriptions(schema)
+    templates = Templates(Schema({}, closed=False) if schema is None else schema)  # without any index
     problems: list[Problem] = []
     rows.rejects = _Few()
     for record in _until_enough(islice(rows, _MOST_READ)):
@@ -117,7 +117,7 @@ def _problems(rows: SubscriptionFile, schema: Schema | None) -> list[Problem]:
         error: FilterError | NotSupported | None = refusal(record)
         if error is None:
             try:
-                subscriptions.add(record.id, record.when)
+                templates.normal_form(record.when)
                 continue
             except FilterError as wrong:
                 error = wrong
