@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -60,6 +61,14 @@ class FileSystem:
             stream.write(text.encode())
         finally:
             stream.close()
+
+    def upload(self, file: Path, path: str) -> None:
+        """A file of this machine, in place of what is there."""
+        self._files.copyFromLocalFile(False, True, self._path(file.as_uri()), self._path(path))
+
+    def download(self, path: str, file: Path) -> None:
+        """A file, to this machine."""
+        self._files.copyToLocalFile(False, self._path(path), self._path(file.as_uri()), True)
 
     def make_folder(self, path: str) -> None:
         """A folder, and those it is in."""

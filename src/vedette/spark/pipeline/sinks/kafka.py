@@ -26,6 +26,7 @@ class TopicSink:
     """
 
     delivery: Delivery = "at least once"
+    source = "kafka"  # what Spark calls its writer
 
     def __init__(
         self,
@@ -71,9 +72,9 @@ class TopicSink:
     def write(self, notifications: DataFrame, batch: Batch) -> None:
         """Send all records and wait until the brokers have them."""
         with described(notifications.sparkSession, batch.doing(f"write {self.name}")):
-            writer = self.records(notifications).write.format("kafka").options(**self._options)
+            writer = self.records(notifications).write.format(self.source).options(**self._options)
             writer = writer.options(**{name: value.get_secret_value() for name, value in self._secrets.items()})
-            writer.option("kafka.bootstrap.servers", self._servers).option("topic", self._topic).save()
+            writer.option("kafka.bootstrap.servers", self._servers).option("topic", self._topic).mode("append").save()
 
     def records(self, notifications: DataFrame) -> DataFrame:
         """Rows as Spark's Kafka writer takes them: key, value, headers."""
