@@ -191,6 +191,12 @@ def test_sinks_without_a_name_keep_theirs_when_another_is_added(folder: Path) ->
     assert [sink.name for sink in named.sinks] == ["console", "console-2"]
 
 
+def test_a_quarantine_has_a_name_of_its_own(folder: Path) -> None:
+    quarantine = loaded(folder, BATCH + '[quarantine]\ntype = "console"\n').quarantine
+    assert quarantine is not None
+    assert quarantine.name == "quarantine"
+
+
 @pytest.mark.parametrize(
     ("file", "name"),
     [
@@ -293,7 +299,30 @@ def test_a_file_over_the_limit(folder: Path) -> None:
 def test_a_hundred_sinks_are_the_most(folder: Path) -> None:
     assert len(loaded(folder, SUBSCRIPTIONS + SOURCE + SINK * 100).sinks) == 100
     (found,) = mistakes(folder, SUBSCRIPTIONS + SOURCE + SINK * 101)
-    assert found.message == "there are 101 sinks; 100 are the most"
+    assert found.message == "`sinks` has 101 elements; 100 are the most"
+    assert found.hint == "make several pipelines"
+
+
+def test_a_thousand_attributes_are_kept_at_most(folder: Path) -> None:
+    kept = ", ".join(f'"a{number}"' for number in range(1001))
+    (found,) = mistakes(folder, f"keep = [{kept}]\n{BATCH}")
+    assert found.message == "`keep` has 1,001 elements; 1,000 are the most"
+
+
+def test_thousands_of_sinks_are_not_compared_with_each_other(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from vedette.spark.pipeline import place_checks
+
+    asked = 0
+
+    def counted(one: object, other: object) -> bool:
+        nonlocal asked
+        asked += 1
+        return False
+
+    monkeypatch.setattr(place_checks, "overlap", counted)
+    sinks = "".join(f'[[sinks]]\ntype = "jsonl"\npath = "o{number}"\n' for number in range(2000))
+    assert len(mistakes(folder, SUBSCRIPTIONS + SOURCE + sinks)) == 1
+    assert asked < 101 * 102 / 2
 
 
 def test_a_hundred_mistakes_are_shown(folder: Path) -> None:

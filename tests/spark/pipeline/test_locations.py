@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from vedette.spark.pipeline.locations import is_address, is_glob, local, located, overlap, within
+from vedette.spark.pipeline.locations import is_address, is_glob, local, located, overlap, steps, within
 
 
 @pytest.mark.parametrize(
@@ -78,18 +78,18 @@ def test_kinds() -> None:
     ],
 )
 def test_overlap(one: str, other: str, do: bool) -> None:
-    assert overlap(one, other) is do
-    assert overlap(other, one) is do
+    assert overlap(steps(one), steps(other)) is do
+    assert overlap(steps(other), steps(one)) is do
 
 
 def test_within() -> None:
-    assert within("/a/b", "/a")
-    assert within("/a", "/a")
-    assert not within("/a", "/a/b")
-    assert not within("/b", "/a")
+    assert within(steps("/a/b"), steps("/a"))
+    assert within(steps("/a"), steps("/a"))
+    assert not within(steps("/a"), steps("/a/b"))
+    assert not within(steps("/b"), steps("/a"))
 
 
 def test_links_are_followed(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    assert within(str(tmp_path / "link" / "x"), str(tmp_path / "real"))
+    assert within(steps(str(tmp_path / "link" / "x")), steps(str(tmp_path / "real")))

@@ -311,6 +311,9 @@ WRONG = {
     "names of sinks": Case(
         BATCH + 'name = "a"\n' + SINK + 'name = "A" #!\n', 'sink 2 has the name of sink 1, "A"', "a name of its own"
     ),
+    "name of the quarantine": Case(
+        BATCH + 'name = "quarantine" #!\n[quarantine]\ntype = "console"\n', "sink 1 has the name of [quarantine]", "own"
+    ),
     "routing of the quarantine": Case(
         BATCH + '[quarantine]\ntype = "console"\nsubscribers = ["a"] #!\n', "bad rows are nobody's", "leave it out"
     ),
@@ -408,11 +411,6 @@ WRONG = {
         '[subscriptions]\ntable = "s"\ndatabase = "sqlite:///nowhere.db" #!\n' + SOURCE + SINK,
         "there is no ",
         "relative",
-    ),
-    "checkpoint elsewhere": Case(
-        'mode = "continuous"\ncheckpoint = "s3a://bucket/c" #!\n' + BATCH,
-        "is not on a file system of this machine",
-        "mount",
     ),
     "jar that is not there": Case(
         BATCH + '[spark]\njars = ["a.jar"] #!\n', "`jars[0]` of [spark]: there is no", "path"

@@ -9,6 +9,7 @@ from itertools import pairwise
 from vedette.spark.pipeline.draft import Draft
 from vedette.spark.pipeline.fields import shortened
 from vedette.spark.pipeline.mistakes import Found, called
+from vedette.spark.pipeline.models import QUARANTINE
 from vedette.spark.pipeline.place_checks import PLACE_CHECKS
 from vedette.spark.pipeline.positions import KeyPath
 from vedette.spark.pipeline.sink_config import JdbcSink, JsonlSink, KafkaSink, ParquetSink, WebhookSink
@@ -185,14 +186,16 @@ def _options(draft: Draft) -> Iterator[Found]:
 
 
 def _names(draft: Draft) -> Iterator[Found]:
-    first: dict[str, int] = {}
+    """What was written is remembered by the sink's name, so that two of one name would take turns."""
+    first: dict[str, KeyPath] = {}
+    if draft.quarantine is not None:
+        first[(draft.quarantine.name or QUARANTINE).lower()] = ("quarantine",)
     for number, sink in draft.sinks.items():
-        if sink.name is None:
-            continue
-        before = first.setdefault(sink.name.lower(), number)
-        if before != number:
-            message = f"sink {number + 1} has the name of sink {before + 1}, {_quoted(sink.name)}"
-            yield Found(("sinks", number, "name"), message, "give every sink a name of its own")
+        here = ("sinks", number)
+        before = here if sink.name is None else first.setdefault(sink.name.lower(), here)
+        if before != here:
+            message = f"{called(here)} has the name of {called(before)}, {_quoted(sink.name or '')}"
+            yield Found((*here, "name"), message, "give every sink a name of its own")
 
 
 def _quarantine(draft: Draft) -> Iterator[Found]:

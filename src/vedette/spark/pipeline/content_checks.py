@@ -15,10 +15,11 @@ from vedette.files.subscriptions import RejectedSubscription, SubscriptionFile, 
 from vedette.matching.templates import Templates
 from vedette.schema.schema import Schema
 from vedette.spark.pipeline.draft import Draft
+from vedette.spark.pipeline.fields import shortened
 from vedette.spark.pipeline.locations import local
 from vedette.spark.pipeline.mistakes import Found, called, meant
 
-_MOST_BAD = 20  # bad subscriptions that are shown
+_MOST_BAD = 20  # of a kind are shown
 _MOST_READ = 100_000  # that are read for it: the rest is checked when all are compiled, before anything else begins
 
 
@@ -39,7 +40,7 @@ def check_contents(draft: Draft) -> Iterator[Found | Mistake]:
         except InputError as error:
             yield _at(("schema",), error)
         else:
-            yield from _kept(draft.keep, schema)
+            yield from islice(_kept(draft.keep, schema), _MOST_BAD)
     file = None if draft.subscriptions is None else draft.subscriptions.file
     # Without the schema that was meant, the subscriptions would be judged by another one.
     if file is not None and (draft.schema is None or schema is not None):
@@ -70,12 +71,16 @@ def _at(path: tuple[str, ...], error: InputError) -> Found:
 def _kept(keep: tuple[str, ...], schema: Schema) -> Iterator[Found]:
     if not schema.closed:
         return
+    objects = {path[:dot] for path in schema for dot in _dots(path)}  # which are kept as a whole
     for number, name in enumerate(keep):
-        inside = any(path.startswith(f"{name}.") for path in schema)  # an object, kept as a whole
-        if schema.type_of(name) is None and not inside:
+        if schema.type_of(name) is None and name not in objects:
             near = meant(name, schema)
             hint = f'did you mean "{near}"?' if near else "name it there too, or leave it out"
-            yield Found(("keep", number), f'`keep`: the schema knows no attribute "{name[:60]}"', hint)
+            yield Found(("keep", number), f'`keep`: the schema knows no attribute "{shortened(name)}"', hint)
+
+
+def _dots(path: str) -> Iterator[int]:
+    return (at for at, sign in enumerate(path) if sign == ".")
 
 
 def _subscriptions(file: str, schema: Schema | None) -> Iterator[Mistake]:

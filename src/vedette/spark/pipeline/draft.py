@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from vedette.spark.pipeline.durations import Duration
 from vedette.spark.pipeline.fields import Length, Part, Place, Texts
-from vedette.spark.pipeline.models import Mode, SparkConfig, SubscriptionsConfig
+from vedette.spark.pipeline.models import MOST_SINKS, Mode, SparkConfig, SubscriptionsConfig
 from vedette.spark.pipeline.positions import KeyPath
 from vedette.spark.pipeline.sink_config import SinkConfig
 from vedette.spark.pipeline.source_config import SourceConfig
@@ -69,7 +69,7 @@ def draft(raw: Mapping[str, Any], wrong: Iterable[KeyPath], folder: Path) -> Dra
             part = _part(raw[name], (name,), bad, adapter, folder)
             setattr(made, name, () if name == "keep" and part is None else part)
     sinks = raw.get("sinks")
-    for number, sink in enumerate(sinks if isinstance(sinks, list) else ()):
+    for number, sink in enumerate(sinks[:MOST_SINKS] if isinstance(sinks, list) else ()):
         part = _part(sink, ("sinks", number), bad, _SINK, folder)
         if part is not None:
             made.sinks[number] = part

@@ -7,7 +7,10 @@ import re
 from fnmatch import fnmatchcase
 from itertools import repeat
 from pathlib import Path
+from typing import TypeAlias
 from urllib.parse import unquote, urlsplit
+
+Steps: TypeAlias = tuple[str, ...]
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # one letter before the colon is a drive of Windows
 _BRACES = re.compile(r"\{([^{}]*)\}")  # the innermost
@@ -43,21 +46,22 @@ def is_glob(place: str) -> bool:
     return _GLOB.search(place) is not None
 
 
-def overlap(one: str, other: str) -> bool:
-    """They are the same place, or one is inside the other; patterns stand for whatever they match."""
-    return all(map(_same, _parts(one), _parts(other)))
-
-
-def within(inner: str, outer: str) -> bool:
-    """`inner` is `outer` or inside it."""
-    return len(_parts(inner)) >= len(_parts(outer)) and overlap(inner, outer)
-
-
-def _parts(place: str) -> tuple[str, ...]:
+def steps(place: str) -> Steps:
+    """The way to a place, folder by folder; links are followed."""
     path = local(place)
     if path is None:
         return tuple(part for part in place.split("/") if part)
     return Path(os.path.realpath(path)).parts
+
+
+def overlap(one: Steps, other: Steps) -> bool:
+    """They are the same place, or one is inside the other; patterns stand for whatever they match."""
+    return all(map(_same, one, other))
+
+
+def within(inner: Steps, outer: Steps) -> bool:
+    """`inner` is `outer` or inside it."""
+    return len(inner) >= len(outer) and overlap(inner, outer)
 
 
 def _same(one: str, other: str) -> bool:

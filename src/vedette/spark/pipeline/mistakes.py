@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias, get_args
 from pydantic_core import ErrorDetails
 
 from vedette.spark.pipeline.fields import Part, shortened
-from vedette.spark.pipeline.models import MOST_SINKS, Pipeline, SparkConfig, SubscriptionsConfig
+from vedette.spark.pipeline.models import Pipeline, SparkConfig, SubscriptionsConfig
 from vedette.spark.pipeline.positions import KeyPath
 from vedette.spark.pipeline.sink_config import SINKS
 from vedette.spark.pipeline.source_config import SOURCES, JdbcPartition
@@ -222,8 +222,9 @@ def _empty(_: ErrorDetails, path: KeyPath, __: type[Part]) -> _Words:
     return f"{called(path)} is empty", "write something there, or leave the key out"
 
 
-def _too_many(error: ErrorDetails, _: KeyPath, __: type[Part]) -> _Words:
-    return f"there are {error['ctx']['actual_length']:,} sinks; {MOST_SINKS} are the most", "make several pipelines"
+def _too_many(error: ErrorDetails, path: KeyPath, _: type[Part]) -> _Words:
+    hint = "make several pipelines" if path == ("sinks",) else None
+    return f"{called(path)} has {len(error['input']):,} elements; {error['ctx']['max_length']:,} are the most", hint
 
 
 def _too_few(_: ErrorDetails, path: KeyPath, __: type[Part]) -> _Words:

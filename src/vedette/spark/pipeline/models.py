@@ -30,6 +30,8 @@ from vedette.spark.pipeline.sink_config import SinkConfig
 from vedette.spark.pipeline.source_config import SourceConfig
 
 MOST_SINKS = 100
+MOST_KEPT = 1000
+QUARANTINE = "quarantine"  # its name, unless it has another
 Mode: TypeAlias = Literal["batch", "available-now", "continuous"]
 _SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)(?!:memory:|file:)([^?]+)(.*)", re.DOTALL)
 
@@ -115,7 +117,7 @@ class Pipeline(Part):
     """Streams only, and needed there: the folder that remembers how far the pipeline came."""
     schema_file: Place | None = Field(default=None, alias="schema")
     """A schema file (JSON or YAML): events that break it are quarantined. Default: what the source says of itself."""
-    keep: Texts = ()
+    keep: Annotated[Texts, Field(max_length=MOST_KEPT)] = ()
     """Attributes of the event that its notifications carry besides."""
     subscriptions: SubscriptionsConfig
     """Where subscriptions come from."""
@@ -152,6 +154,14 @@ class Pipeline(Part):
     def schema_given(self) -> Schema | None:
         """What the schema file says; None without one."""
         return None if self.schema_file is None else read_schema(self.schema_file)
+
+    @field_validator("quarantine", mode="after")
+    @classmethod
+    def _called(cls, quarantine: SinkConfig | None) -> SinkConfig | None:
+        """It has a name too."""
+        if quarantine is None or quarantine.name is not None:
+            return quarantine
+        return quarantine.model_copy(update={"name": QUARANTINE})
 
     @field_validator("sinks", mode="after")
     @classmethod

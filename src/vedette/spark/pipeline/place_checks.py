@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from vedette.spark.pipeline.draft import Draft
-from vedette.spark.pipeline.locations import is_glob, local, overlap, within
+from vedette.spark.pipeline.locations import Steps, is_glob, local, overlap, steps, within
 from vedette.spark.pipeline.mistakes import Found, called
 from vedette.spark.pipeline.models import sqlite_file
 from vedette.spark.pipeline.positions import KeyPath
@@ -29,7 +29,7 @@ class _Place(NamedTuple):
 
     path: KeyPath
     role: str  # source, checkpoint, subscriptions, schema, output
-    where: str
+    where: Steps
 
     def __str__(self) -> str:
         return called(self.path)
@@ -39,19 +39,19 @@ def _places(draft: Draft) -> list[_Place]:
     found = []
     source = getattr(draft.source, "path", None)
     if source is not None:
-        found.append(_Place(("source", "path"), "source", source))
+        found.append(_Place(("source", "path"), "source", steps(source)))
     if draft.checkpoint is not None:
-        found.append(_Place(("checkpoint",), "checkpoint", draft.checkpoint))
+        found.append(_Place(("checkpoint",), "checkpoint", steps(draft.checkpoint)))
     if draft.schema is not None:
-        found.append(_Place(("schema",), "schema", draft.schema))
+        found.append(_Place(("schema",), "schema", steps(draft.schema)))
     if draft.subscriptions is not None:
         for key in ("file", "path"):
             where = getattr(draft.subscriptions, key)
             if where is not None:
-                found.append(_Place(("subscriptions", key), "subscriptions", where))
+                found.append(_Place(("subscriptions", key), "subscriptions", steps(where)))
     for path, sink in draft.outputs():
         if isinstance(sink, ParquetSink | JsonlSink):
-            found.append(_Place((*path, "path"), "output", sink.path))
+            found.append(_Place((*path, "path"), "output", steps(sink.path)))
     return found
 
 
@@ -161,12 +161,9 @@ def _outputs_are_free(draft: Draft) -> Iterator[Found]:
             yield Found(here, f"{called(here)}: {where} holds something already", hint)
 
 
-def _checkpoint_is_a_local_folder(draft: Draft) -> Iterator[Found]:
+def _checkpoint_is_a_folder(draft: Draft) -> Iterator[Found]:
     where = None if draft.checkpoint is None else local(draft.checkpoint)
-    if draft.checkpoint is not None and where is None:
-        hint = "name a folder of this machine, or one that is mounted"
-        yield Found(("checkpoint",), "`checkpoint` is not on a file system of this machine", hint)
-    elif where is not None and os.path.isfile(where):
+    if where is not None and os.path.isfile(where):
         yield Found(("checkpoint",), f"`checkpoint`: {where} is a file", "name a folder: it is made if it is not there")
 
 
@@ -185,5 +182,5 @@ PLACE_CHECKS: tuple[Callable[[Draft], Iterator[Found]], ...] = (
     _subscriptions_are_there,
     _jars_are_there,
     _outputs_are_free,
-    _checkpoint_is_a_local_folder,
+    _checkpoint_is_a_folder,
 )
