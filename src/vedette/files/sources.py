@@ -116,6 +116,29 @@ class Source:
         return block
 
 
+class BytesSource(Source):
+    """What somebody else has read already, under the name it had there."""
+
+    def __init__(self, name: str, content: bytes, format: str = "csv") -> None:
+        super().__init__(None, format, len(content))
+        self._name, self._content = name, content
+
+    @property
+    def name(self) -> str:
+        """How messages call it."""
+        return self._name
+
+    @property
+    def read_twice(self) -> bool:
+        """As often as need be."""
+        return True
+
+    @contextmanager
+    def open(self) -> Iterator[IO[bytes]]:
+        """The bytes, gunzipped where they need to be."""
+        yield _gunzipped(io.BufferedReader(io.BytesIO(self._content)))  # type: ignore[arg-type]
+
+
 class Replay(Iterator[bytes]):
     """Blocks of bytes that can be read from their start once more: those already read are kept until then."""
 

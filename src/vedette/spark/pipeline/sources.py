@@ -1,0 +1,276 @@
+"""Where events come from: how each kind of source is read, and how its events become outcomes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, BinaryType, MapType, StructType
+
+from vedette.errors import PipelineError
+from vedette.schema.schema import Schema
+from vedette.spark.lines import match_csv, match_lines, match_records
+from vedette.spark.match import match
+from vedette.spark.pipeline.config import (
+    CsvSource,
+    DeltaSource,
+    JdbcSource,
+    JsonlSource,
+    KafkaSource,
+    ParquetSource,
+    Pipeline,
+    RateSource,
+)
+from vedette.spark.pipeline.locations import local
+from vedette.spark.pipeline.routing import named
+from vedette.spark.snapshots import Shipped
+from vedette.spark.types import schema_of
+
+_OPEN = Schema({}, closed=False)
+_LARGEST_CSV = 1 << 30  # bytes of one file: it crosses as a whole
+_DIGITS = 32
+
+
+class Source(ABC):
+    """Where events come from."""
+
+    def __init__(self, given: Schema | None) -> None:
+        self.given = given  # the schema of the pipeline file
+
+    @abstractmethod
+    def read(self, spark: SparkSession, *, streaming: bool) -> DataFrame:
+        """What is there, or a stream of what comes."""
+
+    @abstractmethod
+    def schema(self, spark: SparkSession) -> Schema:
+        """The schema that subscriptions are read by."""
+
+    @abstractmethod
+    def outcomes(self, batch: DataFrame, shipped: Shipped, keep: Sequence[str], schema: Schema) -> DataFrame:
+        """Matches, and rows that are set aside."""
+
+
+def source_of(pipeline: Pipeline) -> Source:
+    """The source that a pipeline file describes."""
+    config, given = pipeline.source, pipeline.schema_given
+    if isinstance(config, JsonlSource):
+        return _Lines(config, given)
+    if isinstance(config, CsvSource):
+        return _CsvFiles(config, given)
+    if isinstance(config, KafkaSource):
+        return _Records(config, given)
+    return _Table(config, given)
+
+
+# ---------------------------------------------------------------- what Vedette reads itself
+
+
+class _Raw(Source):
+    """Rows that are parsed in the workers: nothing is known of them before, unless a schema is given."""
+
+    def schema(self, spark: SparkSession) -> Schema:
+        """The given one; else attributes have the types that subscriptions expect of them."""
+        return _OPEN if self.given is None else self.given
+
+
+class _Lines(_Raw):
+    def __init__(self, config: JsonlSource, given: Schema | None) -> None:
+        super().__init__(given)
+        self._config = config
+
+    def read(self, spark: SparkSession, *, streaming: bool) -> DataFrame:
+        reader: Any = _reader(spark, self._config, streaming=streaming)
+        # Lines end where the local engine ends them; a carriage return alone ends none.
+        lines = reader.format("text").option("lineSep", "\n").load(self._config.path)
+        return lines.select(
+            F.col("value").cast("binary").alias("value"),
+            F.col("_metadata.file_path").alias("path"),
+            F.col("_metadata.file_block_start").alias("block"),
+        )
+
+    def outcomes(self, batch: DataFrame, shipped: Shipped, keep: Sequence[str], schema: Schema) -> DataFrame:
+        return match_lines(batch, shipped, keep=keep, schema=self.given, numbers=_is_one_file(self._config.path))
+
+
+class _CsvFiles(_Raw):
+    def __init__(self, config: CsvSource, given: Schema | None) -> None:
+        super().__init__(given)
+        self._config = config
+
+    def read(self, spark: SparkSession, *, streaming: bool) -> DataFrame:
+        reader: Any = _reader(spark, self._config, streaming=streaming)
+        files = reader.format("binaryFile").load(self._config.path)
+        too_large = F.raise_error(
+            F.concat(
+                F.col("path"),
+                F.lit(f" is larger than {_LARGEST_CSV >> 20} MiB, and a CSV file is read as a whole\n"),
+                F.lit("Hint: cut it into several files, each with the header"),
+            )
+        )
+        fits = F.when(F.col("length") > _LARGEST_CSV, too_large).otherwise(F.lit(True))
+        return files.where(fits).select("content", "path")
+
+    def outcomes(self, batch: DataFrame, shipped: Shipped, keep: Sequence[str], schema: Schema) -> DataFrame:
+        return match_csv(batch, shipped, keep=keep, schema=self.given, numbers=_is_one_file(self._config.path))
+
+
+class _Records(_Raw):
+    def __init__(self, config: KafkaSource, given: Schema | None) -> None:
+        super().__init__(given)
+        self._config = config
+
+    def read(self, spark: SparkSession, *, streaming: bool) -> DataFrame:
+        config = self._config
+        options = {
+            "startingOffsets": config.starting,
+            **config.options,
+            **{name: value.get_secret_value() for name, value in config.secret_options().items()},
+            "kafka.bootstrap.servers": ",".join(config.servers),
+            "subscribe": ",".join(config.topics),
+        }
+        if streaming and config.max_offsets_per_trigger is not None:
+            options["maxOffsetsPerTrigger"] = str(config.max_offsets_per_trigger)
+        if not streaming:
+            options["startingOffsets"] = "earliest"  # what is there, as a whole, begins at its beginning
+        reader: Any = spark.readStream if streaming else spark.read
+        records: DataFrame = reader.format("kafka").options(**options).load()
+        return records.select("value", "topic", "partition", "offset")
+
+    def outcomes(self, batch: DataFrame, shipped: Shipped, keep: Sequence[str], schema: Schema) -> DataFrame:
+        return match_records(batch, shipped, keep=keep, schema=self.given)
+
+
+# ---------------------------------------------------------------- tables of Spark
+
+
+class _Table(Source):
+    def __init__(self, config: ParquetSource | DeltaSource | JdbcSource | RateSource, given: Schema | None) -> None:
+        super().__init__(given)
+        self._config = config
+
+    def read(self, spark: SparkSession, *, streaming: bool) -> DataFrame:
+        config = self._config
+        if isinstance(config, ParquetSource):
+            reader: Any = _reader(spark, config, streaming=streaming)
+            if streaming:
+                reader = reader.schema(_stored(spark, config))
+            return reader.parquet(config.path)  # type: ignore[no-any-return]
+        if isinstance(config, DeltaSource):
+            return _delta(spark, config, streaming=streaming)
+        if isinstance(config, JdbcSource):
+            return _database(spark, config)
+        return spark.readStream.format("rate").option("rowsPerSecond", config.rows_per_second).load()
+
+    def schema(self, spark: SparkSession) -> Schema:
+        """That of the table; what is given counts more."""
+        config = self._config
+        streaming = isinstance(config, RateSource)
+        stored = (
+            _stored(spark, config)
+            if isinstance(config, ParquetSource)
+            else self.read(spark, streaming=streaming).schema
+        )
+        own = schema_of(stored)
+        if self.given is None:
+            return own
+        return Schema({**own, **self.given}, closed=False, mixed=self.given.mixed)
+
+    def outcomes(self, batch: DataFrame, shipped: Shipped, keep: Sequence[str], schema: Schema) -> DataFrame:
+        # Only a schema that somebody wrote can be broken: then rows are carried along, to be shown if they are.
+        row = F.struct("*") if self.given is not None else F.lit(None).cast("struct<none:string>")
+        carried = [self._event(batch).alias("_event"), row.alias("_row")]
+        kept = [_kept(batch, path).alias(f"_{number}") for number, path in enumerate(keep)]
+        found = match(batch, shipped, keep=[*carried, *kept], subscribers=True, rejects="keep")
+        rejected = F.col("reason").isNotNull()
+        return found.select(
+            F.when(~rejected, F.col("_event")).alias("event"),
+            "subscription",
+            "subscriber",
+            F.when(~rejected, F.lit("match")).alias("kind"),
+            F.when(~rejected, F.col("version")).alias("version"),
+            *(F.when(~rejected, F.col(f"_{number}")).alias(path) for number, path in enumerate(keep)),
+            F.when(rejected, F.col("_event")).alias("place"),
+            "reason",
+            F.when(rejected, F.to_json("_row")).alias("raw"),
+        )
+
+    def _event(self, batch: DataFrame) -> Column:
+        """The id of an event, as text; a digest of the row where it has none."""
+        digest = F.substring(F.sha2(F.to_json(F.struct("*")), 256), 1, _DIGITS)
+        wanted = getattr(self._config, "id", None)
+        if wanted is None and "id" not in batch.columns:
+            return digest
+        name = wanted or "id"
+        if name not in batch.columns:
+            raise PipelineError(
+                f"the source has no column {name!r} to be the id of events\n"
+                f"Hint: its columns are {', '.join(batch.columns)}"
+            )
+        stored = batch.schema[name].dataType
+        if isinstance(stored, StructType | ArrayType | MapType):
+            return digest
+        text = F.lower(F.hex(named(name))) if isinstance(stored, BinaryType) else named(name).cast("string")
+        return F.coalesce(text, digest)
+
+
+def _kept(batch: DataFrame, path: str) -> Column:
+    if path in batch.columns:
+        return named(path)
+    try:
+        batch.select(F.col(path))
+    except AnalysisException:
+        return F.lit(None).cast("string")
+    return F.col(path)
+
+
+def _stored(spark: SparkSession, config: ParquetSource) -> StructType:
+    try:
+        return spark.read.parquet(config.path).schema
+    except AnalysisException as error:
+        raise PipelineError(
+            f"{config.path} does not say which columns its events have: {str(error).splitlines()[0]}\n"
+            "Hint: a stream of Parquet files begins with at least one file there"
+        ) from None
+
+
+def _delta(spark: SparkSession, config: DeltaSource, *, streaming: bool) -> DataFrame:
+    reader: Any = (spark.readStream if streaming else spark.read).format("delta").options(**config.options)
+    if streaming and config.max_files_per_trigger is not None:
+        reader = reader.option("maxFilesPerTrigger", config.max_files_per_trigger)
+    return reader.load(config.path) if config.path is not None else reader.table(config.table)  # type: ignore[no-any-return]
+
+
+def _database(spark: SparkSession, config: JdbcSource) -> DataFrame:
+    options: dict[str, Any] = {**config.options, "url": config.url}
+    options |= {"query": config.query} if config.query is not None else {"dbtable": config.table}
+    for name, value in (("driver", config.driver), ("user", config.user), ("fetchsize", config.fetch_size)):
+        if value is not None:
+            options[name] = value
+    if config.password is not None:
+        options["password"] = config.password.get_secret_value()
+    if (part := config.partition) is not None:
+        options |= {
+            "partitionColumn": part.column,
+            "lowerBound": str(part.lower),
+            "upperBound": str(part.upper),
+            "numPartitions": part.count,
+        }
+    return spark.read.format("jdbc").options(**options).load()
+
+
+def _reader(spark: SparkSession, config: JsonlSource | CsvSource | ParquetSource, *, streaming: bool) -> Any:
+    if not streaming:
+        return spark.read
+    reader = spark.readStream
+    if config.max_files_per_trigger is not None:
+        reader = reader.option("maxFilesPerTrigger", config.max_files_per_trigger)
+    return reader
+
+
+def _is_one_file(path: str) -> bool:
+    found = local(path)
+    return found is not None and found.is_file()
