@@ -5,17 +5,22 @@ from __future__ import annotations
 import datetime as dt
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from vedette.errors import PipelineError
+from vedette.errors import PipelineError, SnapshotError
 from vedette.matching.snapshot_files import VERSION as SNAPSHOT_FORMAT
 from vedette.matching.subscriptions import Subscriptions
 from vedette.spark.pipeline.checkpoint import Ledger, SparkLog
-from vedette.spark.pipeline.storage import LocalStorage
+from vedette.spark.pipeline.facts import differences
+from vedette.spark.pipeline.remote_storage import RemoteStorage
+from vedette.spark.pipeline.storage import LocalStorage, Storage
 from vedette.spark.versions import Version
 from vedette.version import __version__
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 FACTS = {"pipeline": "fraud", "type": "jsonl", "path": "/events"}
 
@@ -140,10 +145,10 @@ def test_a_checkpoint_of_another_pipeline_is_refused(checkpoint: Checkpoint) -> 
     other = {**FACTS, "path": "/elsewhere", "type": "csv"}
     with pytest.raises(PipelineError) as caught:
         checkpoint.start(ONE, other)
+    assert len(differences(FACTS, other)) == 2
     assert str(caught.value).splitlines() == [
         f"the checkpoint {checkpoint.root} was made by another pipeline:",
-        '  the type of the source was "jsonl" and is "csv"',
-        '  the path of the source was "/events" and is "/elsewhere"',
+        *(f"  {each}" for each in differences(FACTS, other)),
         "Hint: put that back as it was; choose another `checkpoint`; or remove the checkpoint to begin anew: "
         "all events are read again then",
     ]
@@ -207,12 +212,10 @@ def test_two_processes_cannot_share_a_checkpoint(checkpoint: Checkpoint) -> None
         Checkpoint(checkpoint.root).start(ONE)
 
 
-def test_files_are_replaced_in_one_step(tmp_path: Path) -> None:
-    storage = LocalStorage(tmp_path)
+def _exercise(storage: Storage) -> None:
     assert storage.read("a/b") is None
     storage.write("a/b", b"one")
     storage.write("a/b", b"two")
-    (tmp_path / "a" / ".b.new").write_bytes(b"cut short")
     assert storage.read("a/b") == b"two"
     assert storage.names("a") == ["b"]
     storage.remove("a/b")
@@ -222,5 +225,30 @@ def test_files_are_replaced_in_one_step(tmp_path: Path) -> None:
     storage.keep(ONE.matcher, "snapshots/x")
     storage.keep(ONE.matcher, "snapshots/x")
     assert storage.open("snapshots/x").version == ONE.version
+    assert storage.open("snapshots/x").match({"a": 1}) == ["s1"]
     storage.remove("snapshots/x")
     assert storage.names("snapshots") == []
+    with pytest.raises(SnapshotError):
+        storage.open("snapshots/x")
+
+
+def test_a_folder_of_this_machine(tmp_path: Path) -> None:
+    _exercise(LocalStorage(tmp_path))
+    storage = LocalStorage(tmp_path)
+    storage.write("a/b", b"whole")
+    (tmp_path / "a" / ".b.new").write_bytes(b"cut sho")
+    assert storage.read("a/b") == b"whole"
+    assert storage.names("a") == ["b"]
+
+
+def test_a_folder_that_hadoop_reaches(tmp_path: Path, spark: SparkSession) -> None:
+    storage = RemoteStorage(spark, tmp_path.as_uri())
+    _exercise(storage)
+    ledger = Ledger.open(storage, FACTS, ONE, SparkLog.of(storage))
+    ledger.begin(0, ONE)
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "offsets" / "0").touch()
+    ledger = Ledger.open(storage, FACTS, TWO, SparkLog.of(storage))
+    assert ledger.begin(0, TWO).matcher.match({"a": 1}) == ["s1"]
+    assert ledger.begin(1, TWO).matcher.match({"a": 2}) == ["s1"]
+    ledger.close()

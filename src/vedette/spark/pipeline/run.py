@@ -33,6 +33,9 @@ from vedette.spark.versions import Refusal, Version, Versions, watch
 _LOOK_S = 0.5  # between two looks at a stream that runs by itself
 _SOON_S = 0.05  # the same while it is to end
 _TRACE = "vedette/error.txt"
+# Spark refuses a first micro-batch if its folder of plans is not empty, and takes for a plan what a process that was
+# killed had half written. Whose checkpoint it is, the ledger knows better.
+_VERIFY_EMPTY = "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart"
 
 
 def run(
@@ -114,7 +117,7 @@ class _Run:
 
     def _stream(self, spark: SparkSession, work: MicroBatches) -> None:
         checkpoint = str(self._pipeline.checkpoint)
-        self._storage = storage_of(checkpoint)
+        self._storage = storage_of(checkpoint, spark)
         self._stack.callback(self._storage.unlock)
         log = SparkLog.of(self._storage)
         work.ledger = Ledger.open(self._storage, self._pipeline.facts(), work.versions.current(), log)
@@ -128,7 +131,8 @@ class _Run:
                 .option("checkpointLocation", checkpoint)
                 .foreachBatch(work)
             )
-            query = _triggered(writer, self._pipeline).start()
+            with _setting(spark, _VERIFY_EMPTY, "false"):
+                query = _triggered(writer, self._pipeline).start()
             try:
                 self._follow(query, work)
             finally:
@@ -190,6 +194,19 @@ def _triggered(writer: DataStreamWriter, pipeline: Pipeline) -> DataStreamWriter
     if pipeline.mode == "available-now":
         return writer.trigger(availableNow=True)
     return writer.trigger(processingTime="0 seconds" if pipeline.trigger is None else str(pipeline.trigger))
+
+
+@contextlib.contextmanager
+def _setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
+    before = spark.conf.get(name, None)
+    spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        if before is None:
+            spark.conf.unset(name)
+        else:
+            spark.conf.set(name, before)
 
 
 @contextlib.contextmanager

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pyspark
 from pyspark.sql import SparkSession
 
@@ -11,6 +9,7 @@ from vedette.errors import NotInstalled, PipelineError, VedetteError
 from vedette.spark.pipeline.config import Pipeline, SubscriptionsConfig
 from vedette.spark.pipeline.failures import explained
 from vedette.spark.pipeline.locations import local
+from vedette.spark.pipeline.remote_storage import RemoteStorage
 from vedette.spark.pipeline.storage import LocalStorage, Storage
 from vedette.spark.session import session
 from vedette.spark.stores import DatabaseStore, FileStore, Store, TableStore
@@ -92,12 +91,7 @@ def _with_password(config: SubscriptionsConfig) -> str:
     return url.render_as_string(hide_password=False)
 
 
-def storage_of(checkpoint: str) -> Storage:
+def storage_of(checkpoint: str, spark: SparkSession) -> Storage:
     """The checkpoint's folder, for what is kept beside Spark's own files."""
     path = local(checkpoint)
-    if path is None:
-        raise PipelineError(
-            f"the checkpoint {checkpoint} is not on a file system of this machine, which is not supported yet\n"
-            "Hint: name a local folder, or one that is mounted"
-        )
-    return LocalStorage(Path(path))
+    return RemoteStorage(spark, checkpoint) if path is None else LocalStorage(path)

@@ -1,0 +1,161 @@
+"""What people see of a pipeline that runs, what goes into metrics, and how it is asked to end."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from vedette.spark.pipeline.progress import BatchReport, Lag, Report, Summary, TerminalReport, lag_of, metrics_line
+from vedette.spark.pipeline.stopping import Stop, on_signals
+
+
+def report(number: int | None = 0, **more: Any) -> BatchReport:
+    facts: dict[str, Any] = {
+        "counts": {"events": 1000, "matches": 30, "rejects": 2},
+        "seconds": {"match": 0.25, "out": 0.123456},
+        "total_s": 0.5,
+        **more,
+    }
+    return BatchReport(number, "0123456789ab", 2500, **facts)
+
+
+def terminal(*, live: bool = False, **more: Any) -> tuple[TerminalReport, io.StringIO]:
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=live, width=200, highlight=False, soft_wrap=True, color_system=None)
+    return TerminalReport(console=console, **more), out
+
+
+def test_a_plain_line() -> None:
+    said, out = terminal()
+    said.batch(report(7, lag=Lag(1234, "events")))
+    assert out.getvalue() == (
+        "micro-batch 7 · 2,000 events/s · 1,000 events · 30 matches · 2 rejected · 1,234 events behind · "
+        "version 0123456789ab of 2,500 subscriptions\n"
+    )
+
+
+def test_plain_lines_do_not_flood_a_log() -> None:
+    said, out = terminal()
+    for number in range(1000):
+        said.batch(report(number))
+    assert len(out.getvalue().splitlines()) == 1
+
+
+def test_a_terminal_has_one_line_that_goes_at_the_end() -> None:
+    said, out = terminal(live=True)
+    try:
+        said.step(None, "reading")
+        said.batch(report(3))
+        said.note("something else")
+    finally:
+        said.close()
+    assert "micro-batch 3" in out.getvalue()
+    assert "something else\n" in out.getvalue()
+    said.close()
+
+
+def test_quiet_says_only_what_is_lost() -> None:
+    said, out = terminal(quiet=True)
+    said.note("a note")
+    said.warn("a warning")
+    said.batch(report())
+    assert out.getvalue() == ""
+    said.warn("a loss", lost=True)
+    assert out.getvalue() == "Warning: a loss\n"
+
+
+def test_the_first_rejects_are_shown_unless_somebody_keeps_them() -> None:
+    said, out = terminal(quiet=True)
+    for number in range(20):
+        said.batch(report(number, example="bad.jsonl:7: is no JSON"))
+    assert out.getvalue().splitlines() == ["Warning: rejected: bad.jsonl:7: is no JSON (and 1 more)"] * 5
+    said, out = terminal(quarantine=True)
+    said.batch(report(example="bad.jsonl:7: is no JSON"))
+    assert "bad.jsonl" not in out.getvalue()
+
+
+def test_a_report_that_nobody_hears() -> None:
+    silent = Report()
+    silent.note("a")
+    silent.warn("b", lost=True)
+    silent.step(0, "c")
+    silent.batch(report())
+    silent.close()
+
+
+def test_the_summary() -> None:
+    summary = Summary()
+    for number in range(3):
+        summary.add(report(number))
+    summary.add(report(3, counts=None))  # it had been written before, by a run that was killed
+    summary.seconds = 2
+    assert str(summary) == "3,000 events in 4 batches: 90 matches, 6 rejected; 2.0 s, 1,500 events/s"
+    assert str(Summary()) == "0 events in 0 batches: 0 matches, 0 rejected; 0.0 s, 0 events/s"
+
+
+def test_metrics() -> None:
+    line = metrics_line("fraud", report(4, lag=Lag(3, "files"), spark={"addBatch": 10}))
+    assert line.endswith(b"\n")
+    record = json.loads(line)
+    assert record.pop("at").endswith("+00:00")
+    assert record == {
+        "pipeline": "fraud",
+        "batch": 4,
+        "version": "0123456789ab",
+        "subscriptions": 2500,
+        "again": False,
+        "events": 1000,
+        "matches": 30,
+        "rejects": 2,
+        "total_s": 0.5,
+        "seconds": {"match": 0.25, "out": 0.1235},
+        "lag": {"count": 3, "unit": "files"},
+        "spark_ms": {"addBatch": 10},
+    }
+    assert json.loads(metrics_line("fraud", report(counts=None)))["events"] is None
+
+
+def test_the_lag_of_kafka_and_of_files() -> None:
+    kafka = {
+        "sources": [
+            {
+                "endOffset": {"trades": {"0": 10, "1": 20}, "quotes": {"0": 5}},
+                "latestOffset": {"trades": {"0": 15, "1": 20, "2": 4}, "quotes": {"0": 5}},
+            }
+        ]
+    }
+    assert lag_of(kafka) == Lag(9, "events")
+    delta = {"sources": [{"endOffset": {"reservoirVersion": 3}, "metrics": {"numFilesOutstanding": "7"}}]}
+    assert lag_of(delta) == Lag(7, "files")
+    assert lag_of({"sources": [{"endOffset": {"logOffset": 3}, "latestOffset": None, "metrics": {}}]}) is None
+    assert lag_of({}) is None
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_signal_asks_for_the_end(number: int) -> None:
+    before = signal.getsignal(number)
+    stop, said = Stop(), []
+    with on_signals(stop, said.append):
+        assert not stop.asked
+        os.kill(os.getpid(), number)
+        assert stop.wait(10)
+    assert stop.asked
+    assert said == ["Stopping after the current micro-batch; once more: at once"]
+    assert signal.getsignal(number) == before
+
+
+def test_the_second_signal_ends_the_process() -> None:
+    child = os.fork()
+    if child == 0:
+        with on_signals(Stop(), lambda _: None):
+            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), signal.SIGTERM)
+            os._exit(0)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 128 + signal.SIGTERM

@@ -1,0 +1,157 @@
+"""From what a pipeline file says to what runs; and what is said when Spark fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.spark.pipeline.workplace import Workplace
+from vedette.errors import FileError
+from vedette.schema.schema import Schema
+from vedette.spark.pipeline.config import Pipeline, load
+from vedette.spark.pipeline.counting import Counter, first_reject, matches, rejects
+from vedette.spark.pipeline.failures import explained, whole
+from vedette.spark.pipeline.stages import STAGES, Work, outcomes
+from vedette.spark.pipeline.starting import DELTA, KAFKA, conf_of, storage_of, store_of
+from vedette.spark.pipeline.storage import LocalStorage
+from vedette.spark.snapshots import Shipped
+from vedette.spark.stores import DatabaseStore, FileStore, TableStore
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+KAFKA_SOURCE = {"type": "kafka", "servers": ["localhost:9092"], "topics": ["t"]}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Workplace:
+    made = Workplace(tmp_path)
+    made.subscribe({"id": "s1", "when": "a = 1"})
+    return made
+
+
+def pipeline(place: Workplace, **parts: Any) -> Pipeline:
+    return load(place.describe(**parts))
+
+
+def test_connectors_are_added_by_themselves(place: Workplace) -> None:
+    assert "spark.jars.packages" not in conf_of(pipeline(place))
+    assert conf_of(pipeline(place, source=KAFKA_SOURCE, spark={}))["spark.jars.packages"] == KAFKA
+    named = {"packages": ["org.apache.spark:spark-sql-kafka-0-10_2.13:9.9", "a:b:1"]}
+    assert conf_of(pipeline(place, source=KAFKA_SOURCE, spark=named))["spark.jars.packages"] == ",".join(
+        named["packages"]
+    )
+    (place.folder / "mine.jar").touch()
+    given = conf_of(pipeline(place, source=KAFKA_SOURCE, spark={"jars": ["mine.jar"]}))
+    assert given == {"spark.jars": str(place.folder / "mine.jar")}
+
+
+def test_delta_needs_its_catalog(place: Workplace) -> None:
+    (place.folder / "table").mkdir()
+    conf = conf_of(pipeline(place, source={"type": "delta", "path": "table"}, spark={}))
+    assert conf["spark.jars.packages"] == DELTA
+    assert conf["spark.sql.extensions"] == "io.delta.sql.DeltaSparkSessionExtension"
+
+
+def test_what_the_file_says_of_spark_counts(place: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET_OF_TEST", "hush")
+    conf = conf_of(
+        pipeline(place, spark={"conf": {"spark.a": "b"}, "conf_env": {"spark.hadoop.fs.s3a.x": "SECRET_OF_TEST"}})
+    )
+    assert conf == {"spark.a": "b", "spark.hadoop.fs.s3a.x": "hush"}
+
+
+def test_stores(place: Workplace, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert isinstance(store_of(pipeline(place).subscriptions, None), FileStore)
+    table = store_of(pipeline(place, subscriptions={"table": "subs"}).subscriptions, spark)
+    assert isinstance(table, TableStore)
+    assert table.name == "table subs"
+    (place.folder / "subs").mkdir()
+    folder = store_of(pipeline(place, subscriptions={"path": "subs"}).subscriptions, spark)
+    assert folder.name == str(place.folder / "subs")
+    monkeypatch.setenv("DATABASE_PASSWORD", "p@ss:word")
+    given = {"database": "postgresql://ann@host/db", "table": "subs", "password_env": "DATABASE_PASSWORD"}
+    database = store_of(pipeline(place, subscriptions=given).subscriptions, None)
+    assert isinstance(database, DatabaseStore)
+    assert database.name == "table subs of postgresql://ann:***@host/db"
+    assert "p%40ss%3Aword" in database._url
+
+
+def test_storage(spark: SparkSession, tmp_path: Path) -> None:
+    assert isinstance(storage_of(str(tmp_path), spark), LocalStorage)
+
+
+# ---------------------------------------------------------------- stages
+
+
+def test_stages_are_done_in_order(spark: SparkSession) -> None:
+    class Source:
+        def outcomes(self, batch: DataFrame, shipped: Shipped, keep: tuple[str, ...], schema: Schema) -> DataFrame:
+            return batch.selectExpr("id * 2 AS id")
+
+    work = Work(Source(), Shipped("v", "", None), (), Schema({}))  # type: ignore[arg-type]
+    stages = (*STAGES, lambda rows, _: rows.selectExpr("id + 1 AS id"))
+    assert [row.id for row in outcomes(spark.range(3), work, stages).collect()] == [1, 3, 5]
+
+
+# ---------------------------------------------------------------- counting
+
+
+def test_counting_reads_nothing_twice(spark: SparkSession, tmp_path: Path) -> None:
+    passed = spark.sparkContext.accumulator(0)
+
+    def pass_on(batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            passed.add(batch.num_rows)
+            yield batch
+
+    rows = spark.createDataFrame(
+        [("s1", None, None), ("s2", None, None), (None, "b:2", "is bad"), (None, "a:1", "is worse")],
+        "subscription string, place string, reason string",
+    )
+    counter = Counter()
+    seen = counter.on(
+        rows.mapInArrow(pass_on, rows.schema), matches=matches(), rejects=rejects(), example=first_reject()
+    )
+    assert counter.found(ran=False) is None
+    seen.write.parquet(str(tmp_path / "out"))
+    found = counter.found(ran=True)
+    assert found is not None
+    assert (found["matches"], found["rejects"], found["example"]["place"]) == (2, 2, "a:1")
+    assert passed.value == 4
+
+
+# ---------------------------------------------------------------- failures
+
+
+def test_what_a_worker_raised_is_said(spark: SparkSession) -> None:
+    def fail(batches: Iterator[Any]) -> Iterator[Any]:
+        for _ in batches:
+            raise FileError("the cellar is flooded\nHint: swim")
+        yield from ()
+
+    with pytest.raises(Exception, match="flooded") as caught:
+        spark.range(3).mapInArrow(fail, "id long").collect()
+    assert explained(caught.value) == "FileError: the cellar is flooded"
+    assert "Traceback" in whole(caught.value)
+
+
+def test_what_java_raised_is_said_in_a_line(spark: SparkSession) -> None:
+    with pytest.raises(Exception, match="not true") as caught:
+        spark.sql("SELECT assert_true(id < 1) FROM range(3)").collect()
+    said = explained(caught.value)
+    assert "'(id < 1)' is not true!" in said
+    assert "SQLSTATE" not in said
+    assert "\n" not in said
+    assert "at org.apache" not in said
+    with pytest.raises(Exception, match="nosuch") as caught:
+        spark.table("nosuch")
+    assert "nosuch" in explained(caught.value)
+
+
+def test_what_python_raised_is_said_with_its_kind() -> None:
+    assert explained(ZeroDivisionError("no")) == "ZeroDivisionError: no"
+    assert explained(KeyError()) == "KeyError"
