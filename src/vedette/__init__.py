@@ -26,6 +26,7 @@ from vedette.errors import (
     NotSupported,
     SchemaError,
     SnapshotError,
+    StartError,
     UnknownSubscription,
     VedetteError,
 )
@@ -63,6 +64,7 @@ __all__ = [
     "Schema",
     "SchemaError",
     "SnapshotError",
+    "StartError",
     "Subscriptions",
     "UnknownSubscription",
     "VedetteError",

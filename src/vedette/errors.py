@@ -10,6 +10,7 @@ VedetteError
 ├── SnapshotError         a compiled set that is damaged, foreign or of another version
 ├── DeliveryError         a sink that could not be written; what was to be written is not lost
 ├── RunError              a pipeline that ran and cannot go on: why, and where the whole story is
+├── StartError            Spark could not be started: why, and which Java it was
 ├── NotInstalled          an optional part that is not on this machine: which extra brings it
 ├── UnknownSubscription   an id that is not there (also a KeyError)
 └── NotSupported          something the language can say and this engine cannot yet do
@@ -135,6 +136,10 @@ class DeliveryError(VedetteError):
 
 class RunError(VedetteError):
     """A pipeline that ran and cannot go on."""
+
+
+class StartError(VedetteError):
+    """Spark could not be started."""
 
 
 class NotInstalled(VedetteError):

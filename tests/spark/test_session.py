@@ -159,6 +159,20 @@ def test_what_users_say_of_java_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert set(settings.for_a_new_java({}, local=True)) == {"spark.ui.showConsoleProgress"}
 
 
+def test_a_java_that_does_not_come_up_is_said() -> None:
+    code = """
+import vedette as vd
+try:
+    vd.spark.session(master="local[1]", conf={"spark.driver.memory": "nonsense"})
+except vd.StartError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("Spark did not start: [JAVA_GATEWAY_EXITED]")
+    assert "Hint: Spark and Java say on standard error what is wrong" in done.stdout
+    assert "nonsense" in done.stderr
+
+
 def test_without_pyspark_the_extra_is_named() -> None:
     code = """
 import importlib.util

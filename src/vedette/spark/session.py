@@ -8,11 +8,13 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
-from vedette.spark.java import java_home
+from vedette.errors import StartError
+from vedette.spark.java import find_java, java_home
 from vedette.spark.settings import configured_elsewhere, for_a_new_java, for_queries, local_cores
 
 _log = logging.getLogger("vedette.spark")
@@ -26,10 +28,10 @@ def session(*, app: str = "vedette", master: str | None = None, conf: Mapping[st
     configured already, by spark-submit or by a folder of settings, that counts; what `conf` says always counts.
     """
     wanted = dict(conf or {})
-    running = _running()
-    if running is not None:
-        _apply(running, master, wanted)
-        return running
+    found = running()
+    if found is not None:
+        _apply(found, master, wanted)
+        return found
     builder, environment, cores = SparkSession.builder.appName(app), {}, None
     remote = master if master is not None and master.startswith("sc://") else os.environ.get("SPARK_REMOTE")
     if remote is not None:
@@ -43,15 +45,19 @@ def session(*, app: str = "vedette", master: str | None = None, conf: Mapping[st
     if _starts_java(remote):
         environment["JAVA_HOME"] = str(java_home())
         environment["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
-    with _environment(environment):
-        started = builder.config(map={**wanted}).getOrCreate()
-    for name, value in for_queries(cores).items():
-        if not _is_set(started, name, wanted):
-            started.conf.set(name, value)
+    try:
+        with _environment(environment):
+            started = builder.config(map={**wanted}).getOrCreate()
+        for name, value in for_queries(cores).items():
+            if not _is_set(started, name, wanted):
+                started.conf.set(name, value)
+    except (PySparkException, Py4JError) as error:
+        raise _did_not_start(error, environment.get("JAVA_HOME")) from error
     return started
 
 
-def _running() -> SparkSession | None:
+def running() -> SparkSession | None:
+    """The session of this process, if there is one."""
     try:
         found = SparkSession.active()
     except PySparkException:
@@ -79,6 +85,15 @@ def _apply(running: SparkSession, master: str | None, wanted: Mapping[str, str])
             "Hint: stop() it first if they matter",
             ", ".join(sorted(fixed)),
         )
+
+
+def _did_not_start(error: Exception, java: str | None) -> StartError:
+    cause = getattr(error, "java_exception", None)
+    reason = str(cause.getMessage() if cause is not None else error).strip().split("\n", 1)[0]
+    hint = "Hint: Spark and Java say on standard error what is wrong: a setting, a master, the memory"
+    return StartError(
+        f"Spark did not start: {reason}\n{hint}{'' if java is None else f'; Java is {find_java().executable}'}"
+    )
 
 
 def _starts_java(remote: str | None) -> bool:
