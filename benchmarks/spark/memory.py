@@ -1,0 +1,106 @@
+"""(e) What two workers on one host hold of a million filters: one copy, or two?"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import functions as F
+
+from benchmarks.spark import data
+from benchmarks.spark.plan import Plan
+from benchmarks.spark.result import Ratio, Result
+from vedette.spark.match import match
+from vedette.spark.snapshots import ship
+
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Share:
+    """What a process holds, in bytes; of files shared with others, `pss` is its share and `rss` is all."""
+
+    pid: int
+    rss: int
+    pss: int
+    file_rss: int  # of the snapshot's files
+    file_pss: int
+    file_private: int
+
+
+def measure(plan: Plan) -> Result:
+    """Two executors with a Python worker each; Linux says which pages of the snapshot they share."""
+    with (
+        data.started("local-cluster[2,1,1024]", **{"spark.executor.memory": "1g"}) as spark,
+        tempfile.TemporaryDirectory(prefix="vedette-bench-") as folder,
+    ):
+        shipped = ship(data.matcher(plan.memory_filters), spark)
+        name = Path(shipped.folder).name
+        size = sum(path.stat().st_size for path in Path(shipped.folder).rglob("*") if path.is_file())
+        path = data.write_events(Path(folder) / "events", plan.memory_events)
+        found = match(spark.read.parquet(str(path)), shipped).select(F.count("*")).collect()[0][0]
+        workers = [share for share in (share_of(pid, name) for pid in _python_workers()) if share is not None]
+    return _result(plan, size, found, workers)
+
+
+def _result(plan: Plan, size: int, found: int, workers: list[Share]) -> Result:
+    result = Result("e", f"W2, {plan.memory_filters:,} filters, two executors, MiB")
+    for number, share in enumerate(workers, 1):
+        result.rows.append(
+            {
+                "process": f"Python worker {number}",
+                "all it maps (RSS)": share.rss / _MIB,
+                "its share (PSS)": share.pss / _MIB,
+                "of the snapshot": share.file_rss / _MIB,
+                "its share of that": share.file_pss / _MIB,
+                "its own of that": share.file_private / _MIB,
+            }
+        )
+    mapped, held = sum(share.file_rss for share in workers), sum(share.file_pss for share in workers)
+    result.notes.append(
+        f"the snapshot's files are {size / _MIB:,.0f} MiB; {len(workers)} workers map {mapped / _MIB:,.0f} MiB of "
+        f"them, which take {held / _MIB:,.0f} MiB of memory; {found:,} matches"
+    )
+    if held:
+        result.ratios.append(Ratio("copies of the snapshot in memory, at most", held / size))
+        result.ratios.append(Ratio("workers for each copy", mapped / held))
+    return result
+
+
+def share_of(pid: int, snapshot: str) -> Share | None:
+    """From /proc; None for a process that does not map the snapshot, or has ended."""
+    totals = {"Rss": 0, "Pss": 0}
+    files = {"Rss": 0, "Pss": 0, "Private_Clean": 0, "Private_Dirty": 0}
+    of_snapshot = False
+    try:
+        lines = Path(f"/proc/{pid}/smaps").read_text().splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        word, _, rest = line.partition(" ")
+        if not word.endswith(":"):  # the first line of a mapping: addresses, rights, …, the file
+            of_snapshot = f"/{snapshot}/" in line
+            continue
+        name, kilobytes = word[:-1], rest.split()
+        if name in totals:
+            totals[name] += int(kilobytes[0]) * 1024
+        if name in files and of_snapshot:
+            files[name] += int(kilobytes[0]) * 1024
+    if not files["Rss"]:
+        return None
+    private = files["Private_Clean"] + files["Private_Dirty"]
+    return Share(pid, totals["Rss"], totals["Pss"], files["Rss"], files["Pss"], private)
+
+
+def _python_workers() -> list[int]:
+    """Processes of Spark's Python workers, on this host and of this user."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (folder / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if b"pyspark.daemon" in command or b"pyspark.worker" in command:
+            found.append(int(folder.name))
+    return sorted(found)

@@ -1,0 +1,46 @@
+"""How much of everything a run measures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Sizes of the five parts; the filters and events are W2's, in four columns: id, symbol, price, volume."""
+
+    repetitions: int = 5
+    # a and c: matching beside crossing, one core beside two
+    filters: int = 100_000
+    events: int = 4_000_000
+    lines: int = 1_000_000
+    # b: what a Spark user would write
+    join_filters: int = 10_000
+    join_events: int = 200_000
+    wheres: int = 40
+    where_events: int = 2_000_000
+    # d: latency
+    rows_per_second: int = 10_000
+    warm_up_s: int = 20
+    measured_s: int = 60
+    # e: memory
+    memory_filters: int = 1_000_000
+    memory_events: int = 400_000
+
+
+FULL = Plan()
+QUICK = Plan(
+    repetitions=1,
+    filters=2_000,
+    events=40_000,
+    lines=20_000,
+    join_filters=500,
+    join_events=4_000,
+    wheres=3,
+    where_events=20_000,
+    rows_per_second=500,
+    warm_up_s=3,
+    measured_s=4,
+    memory_filters=5_000,
+    memory_events=20_000,
+)
