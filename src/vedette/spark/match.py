@@ -139,7 +139,7 @@ def _warn_of(nowhere: Sequence[str], stored: StructType) -> None:
     """Nothing is wrong with subscriptions that speak of other events too; most often it is a slip of the pen."""
     known = list(schema_of(stored))
     shown = []
-    for path in nowhere[:3]:
+    for path in sorted(nowhere)[:3]:
         near = difflib.get_close_matches(path.lower(), [each.lower() for each in known], 1)
         meant = next((each for each in known if near and each.lower() == near[0]), None)
         shown.append(repr(path) if meant is None else f"{path!r} (there is {meant!r})")

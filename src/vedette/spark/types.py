@@ -10,6 +10,7 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import (
     ArrayType,
     BooleanType,
+    CharType,
     DataType,
     DateType,
     DoubleType,
@@ -20,6 +21,7 @@ from pyspark.sql.types import (
     StructType,
     TimestampType,
     UserDefinedType,
+    VarcharType,
     VariantType,
 )
 
@@ -59,6 +61,8 @@ def arrow_type(stored: DataType) -> Any:
         return pa.map_(arrow_type(stored.keyType), arrow_type(stored.valueType))
     if isinstance(stored, VariantType):  # sent as a struct, but what is in it is binary
         return _UNREADABLE
+    if isinstance(stored, CharType | VarcharType):
+        return pa.string()
     try:
         return to_arrow_type(stored, timezone="UTC")
     except PySparkException:
