@@ -347,6 +347,8 @@ def test_a_file_that_is_not_utf8(folder: Path) -> None:
 def test_texts_that_are_hard_on_readers(folder: Path) -> None:
     deep = "[" * 5000 + "]" * 5000
     assert "nested too deeply" in mistakes(folder, f"a = {deep}\n")[0].message
+    assert "this key has too many parts" in mistakes(folder, BATCH + "a" + ".a" * 100_000 + " = 1\n")[0].message
+    assert "longer than 4,096" in mistakes(folder, BATCH.replace('"events"', f'"{"a/" * 100_000}"'))[0].message
     assert "a number is too large" in mistakes(folder, f"a = {'9' * 5000}\n")[0].message
     assert "`" + "x" * 79 + "…` is not a key" in mistakes(folder, "x" * 5000 + " = 1\n" + BATCH)[0].message
 

@@ -86,6 +86,8 @@ __all__ = [
 
 MOST_BYTES = 1 << 20  # of a pipeline file
 _MOST_SHOWN = 100  # mistakes of a file
+# A key of very many parts, which Python's reader takes very long for.
+_LONG_KEY = re.compile(r"""(?<![A-Za-z0-9_-])(?:(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
 _TOML_PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 
 
@@ -129,6 +131,10 @@ def _text(name: str) -> str:
 
 def _read(text: str, name: str) -> dict[str, Any]:
     line: int | None = None
+    long = _LONG_KEY.search(text)
+    if long is not None:
+        line = text.count("\n", 0, long.start()) + 1
+        raise _refused(name, [Mistake(name, line, "this key has too many parts", "64 names between dots are too many")])
     try:
         return tomllib.loads(text)
     except RecursionError:

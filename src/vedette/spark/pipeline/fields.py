@@ -15,6 +15,7 @@ from vedette.errors import PipelineError
 from vedette.spark.pipeline.durations import EXAMPLES, Duration
 from vedette.spark.pipeline.locations import located
 
+_LONGEST_PLACE = 4096
 _SERVER = re.compile(r"(?:[^\s,/:\[\]]+|\[[0-9a-fA-F:.]+\]):[0-9]{1,5}")
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _SECRET_NAME = re.compile(
@@ -63,6 +64,8 @@ def _place(value: Any, info: ValidationInfo) -> Any:
         raise wrong("is not a text", 'write the path in quotes, e.g. "events/"')
     if not value.strip():
         raise wrong("is empty", 'write a path, e.g. "events/"; "." is the folder of the pipeline file')
+    if len(value) > _LONGEST_PLACE:
+        raise wrong(f"is longer than {_LONGEST_PLACE:,} characters", "write a path")
     if "\0" in value:
         raise wrong("has a character that no path can have", "leave it out")
     return located(value, folder_of(info))
