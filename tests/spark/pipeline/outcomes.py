@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
@@ -40,3 +41,14 @@ def outcomes(spark: SparkSession, begin: int, end: int, *, partitions: int = 3) 
         if number % 3 == 0:
             rows.append((None,) * 15 + (f"events.jsonl:{number}", "is no JSON", "{x\n"))
     return spark.createDataFrame(rows, SCHEMA).repartition(partitions)
+
+
+def notification_id(event: str, subscription: str, kind: str = "match") -> str:
+    """What the id of a notification should be, worked out here."""
+    text = "".join(f"{len(part)}:{part}" for part in (event, subscription, kind))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def ids(begin: int, end: int) -> set[str]:
+    """The ids of the notifications of these numbers."""
+    return {notification_id(f"e{number}", f"s{number % 4}") for number in range(begin, end)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import http.server
 import json
@@ -13,8 +14,6 @@ from typing import Any, Protocol
 
 import pyarrow.dataset as ds
 from pyspark.sql import SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceWriter, WriterCommitMessage
-from pyspark.sql.types import StructType
 
 from vedette.spark.pipeline.sinks.base import Sink
 from vedette.spark.pipeline.sinks.console import TerminalSink
@@ -76,54 +75,30 @@ class Derby:
 
 
 class Topic:
-    """Where Spark's Kafka writer would be, a source that takes the same options and appends records to files.
+    """Where Spark's Kafka writer would be, its writer of JSON: records are appended to files.
 
     It stands for the broker; the real one is met in tests/connectors.
     """
 
-    def __init__(self, spark: SparkSession, folder: Path, key: str = "id") -> None:
+    def __init__(self, folder: Path, key: str = "id") -> None:
         self.path = folder / "topic"
-        self.path.mkdir()
-        spark.dataSource.register(_Records)
-        options = {"folder": str(self.path)}
-        self.sink = _StandIn("topic", servers="nowhere:9092", topic="t", key=key, options=options)
+        self.sink = _StandIn("topic", servers="nowhere:9092", topic="t", key=key, options={"path": str(self.path)})
 
     def records(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for file in sorted(self.path.iterdir()) for line in file.read_text().splitlines()]
+        files = sorted(self.path.glob("*.json"))
+        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
     def rows(self) -> list[dict[str, Any]]:
         return [json.loads(record["value"]) for record in self.records()]
 
     def ids(self) -> list[str]:
-        return [record["headers"][0][1] for record in self.records()]
+        headers = [record["headers"] for record in self.records()]
+        assert all(len(header) == 1 and header[0]["key"] == "id" for header in headers)
+        return [base64.b64decode(header[0]["value"]).decode() for header in headers]
 
 
 class _StandIn(TopicSink):
-    source = "vedette_records"
-
-
-class _Records(DataSource):
-    @classmethod
-    def name(cls) -> str:
-        return "vedette_records"
-
-    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        assert (self.options["kafka.bootstrap.servers"], self.options["topic"]) == ("nowhere:9092", "t")
-        return _Appender(self.options["folder"])
-
-
-class _Appender(DataSourceWriter):
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
-
-    def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
-        import uuid
-
-        with open(f"{self._folder}/{uuid.uuid4().hex}", "w") as file:
-            for row in iterator:
-                headers = [(header.key, bytes(header.value).decode()) for header in row.headers]
-                file.write(json.dumps({"key": row.key, "value": row.value, "headers": headers}) + "\n")
-        return WriterCommitMessage()
+    source = "json"
 
 
 @dataclass

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from tests.spark.pipeline.outcomes import KEPT, outcomes
+from tests.spark.pipeline.outcomes import KEPT, notification_id, outcomes
 from vedette.errors import InputError
 from vedette.spark.pipeline.routing import NOTIFICATION, REJECT, java_pattern, notifications, rejected, routed
 
@@ -24,10 +23,6 @@ class Wants:
     subscriptions: tuple[str, ...] | None = None
 
 
-def _id(*texts: str) -> str:
-    return hashlib.sha256("".join(f"{len(text)}:{text}" for text in texts).encode()).hexdigest()[:32]
-
-
 def test_a_notification_is_a_match_with_an_id(spark: SparkSession) -> None:
     told = notifications(outcomes(spark, 0, 10))
     kept = spark.createDataFrame([], KEPT).columns
@@ -35,7 +30,7 @@ def test_a_notification_is_a_match_with_an_id(spark: SparkSession) -> None:
     rows = told.collect()
     assert sorted(row.event for row in rows) == sorted(f"e{number}" for number in range(10))
     for row in rows:
-        assert row.id == _id(row.event, row.subscription, row.kind)
+        assert row.id == notification_id(row.event, row.subscription, row.kind)
     assert len({row.id for row in rows}) == 10
 
 
@@ -53,7 +48,7 @@ def test_ids_do_not_depend_on_versions_and_are_not_confused(spark: SparkSession)
         ("é😀", "b", None, "match", "v1", None, None, None),
     ]
     ids = [row.id for row in notifications(spark.createDataFrame(rows, schema)).collect()]
-    assert ids == [_id(row[0], row[1], row[3]) for row in rows]
+    assert ids == [notification_id(row[0], row[1], row[3]) for row in rows]
     assert ids[0] == ids[1]
     assert len(set(ids)) == 5
 

@@ -49,7 +49,7 @@ class FolderSink:
         strange = sorted(name for name in names if not _OURS.fullmatch(name))
         if streaming:
             strange += [name for name in names if name.startswith("part-") or name == "_SUCCESS"]
-            if strange:
+            if strange and "_owner" not in names:
                 raise FileError(
                     f"the sink {self.name} would mix its batches with what is in {self.path}, such as {strange[0]}\n"
                     "Hint: choose another `path`, or move what is there away"
