@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlparse
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.accumulators import Accumulator
 
 from vedette.errors import InputError
 from vedette.files.chunks import EventChunk, RejectedEvent
@@ -42,6 +43,7 @@ class LineTask:
     schema: Schema | None  # a given one: every event is held against all of it
     numbers: bool = False  # of rows alone are ids: there is only one file
     before: dict[tuple[str, int], tuple[int, int]] | None = None  # rows and lines before each block of a file
+    read: Accumulator[int] | None = None  # hears how many rows there were, good and bad
 
     def columns(self, asked: Iterable[Column]) -> tuple[Column, ...]:
         """What is read of every event: what subscriptions ask for, and all that a given schema promises."""
@@ -158,6 +160,8 @@ def match_rows(batches: Iterator[Any], task: LineTask, reader: _Reader, schema: 
     for batch in batches:
         for chunk, id_of, place_of in reader.read(batch):
             for found in chunks.match(chunk):
+                if task.read is not None:
+                    task.read.add(found.read)
                 if len(found.rows.subscription):
                     yield _matches(chunk, found, id_of, task, matcher.ids, subscribers, schema)
                 if found.rejects:

@@ -10,6 +10,7 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -28,30 +29,48 @@ FILES = ("content", "path")
 
 
 def match_lines(
-    lines: DataFrame, shipped: Shipped, *, keep: Sequence[str] = (), schema: Schema | None = None, numbers: bool = False
+    lines: DataFrame,
+    shipped: Shipped,
+    *,
+    keep: Sequence[str] = (),
+    schema: Schema | None = None,
+    numbers: bool = False,
+    read: Accumulator[int] | None = None,
 ) -> DataFrame:
     """Outcomes of lines of JSON: `value` (binary), `path` and `block`, the place where Spark began to read the file.
 
     An event without an id is called by its file and row, or, with `numbers`, by its row alone. `schema` is a given
-    one: whatever breaks it is set aside. Lines are counted first, because Spark cuts files anywhere.
+    one: whatever breaks it is set aside. `read` hears how many rows there were. Lines are counted first, because
+    Spark cuts files anywhere.
     """
-    task = LineTask(shipped, tuple(keep), schema, numbers, _before(lines))
+    task = LineTask(shipped, tuple(keep), schema, numbers, _before(lines), read)
     return _outcomes(lines.select(*LINES), task, functools.partial(LineReader, task))
 
 
 def match_records(
-    records: DataFrame, shipped: Shipped, *, keep: Sequence[str] = (), schema: Schema | None = None
+    records: DataFrame,
+    shipped: Shipped,
+    *,
+    keep: Sequence[str] = (),
+    schema: Schema | None = None,
+    read: Accumulator[int] | None = None,
 ) -> DataFrame:
     """Outcomes of records of Kafka: `value`, `topic`, `partition`, `offset`."""
-    task = LineTask(shipped, tuple(keep), schema)
+    task = LineTask(shipped, tuple(keep), schema, read=read)
     return _outcomes(records.select(*RECORDS), task, RecordReader)
 
 
 def match_csv(
-    files: DataFrame, shipped: Shipped, *, keep: Sequence[str] = (), schema: Schema | None = None, numbers: bool = False
+    files: DataFrame,
+    shipped: Shipped,
+    *,
+    keep: Sequence[str] = (),
+    schema: Schema | None = None,
+    numbers: bool = False,
+    read: Accumulator[int] | None = None,
 ) -> DataFrame:
     """Outcomes of whole CSV files: `content` and `path`."""
-    task = LineTask(shipped, tuple(keep), schema, numbers)
+    task = LineTask(shipped, tuple(keep), schema, numbers, read=read)
     return _outcomes(files.select(*FILES), task, functools.partial(CsvReader, task))
 
 

@@ -73,11 +73,12 @@ def until(true: Callable[[], Any], what: str) -> None:
 
 
 def test_a_batch(place: Workplace, spark: SparkSession) -> None:
-    place.describe(keep=["price"])
+    (place.folder / "schema.yaml").write_text("price: int\nnumber: int\n")
+    place.describe(keep=["price"], schema="schema.yaml")
     place.publish("1.jsonl", events(0, 300))
     place.publish("2.jsonl", events(300, 400))
     summary = run(load(place.pipeline), spark=spark)
-    matcher = compiled(SUBSCRIPTIONS)
+    matcher = compiled(SUBSCRIPTIONS, {"price": "int", "number": "int"})
     rows = place.rows()
     assert pairs(rows) == expected(matcher, events(0, 400))
     assert {row["version"] for row in rows} == {matcher.version}
@@ -224,6 +225,17 @@ def test_a_micro_batch_that_fails_is_done_again(
         assert {row["version"] for row in place.rows(sink)} == {old.version}
     assert place.lines("one") == place.lines("two")
     assert heard.notes[0] == f"Micro-batch 0 was cut short: it is run again, with version {old.version} as it began"
+
+
+def test_a_plan_that_was_half_written_is_no_plan(place: Workplace, spark: SparkSession) -> None:
+    """As a process leaves it that is killed while it plans its first micro-batch."""
+    available(place)
+    place.publish("1.jsonl", events(0, 10))
+    plans = place.folder / "state" / "offsets"
+    plans.mkdir(parents=True)
+    (plans / ".0.5c1d8c5a.tmp").touch()
+    run(load(place.pipeline), spark=spark)
+    assert pairs(place.rows()) == expected(compiled(SUBSCRIPTIONS), events(0, 10))
 
 
 def test_a_source_that_cannot_be_read_is_said_without_a_java_trace(place: Workplace, spark: SparkSession) -> None:

@@ -14,9 +14,9 @@ from vedette.matching.subscriptions import Subscriptions
 Record = Mapping[str, Any]
 
 
-def compiled(records: Iterable[Record]) -> Matcher:
+def compiled(records: Iterable[Record], schema: Record | None = None) -> Matcher:
     """The local engine."""
-    subscriptions = Subscriptions()
+    subscriptions = Subscriptions(schema)
     subscriptions.add_many(records)
     return subscriptions.compile()
 
@@ -63,9 +63,7 @@ class Workplace:
     def lines(self, folder: str = "out") -> list[str]:
         """All lines of a JSONL sink, sorted; what is hidden is not there yet."""
         root = self.folder / folder
-        files = (
-            path for path in root.rglob("*.jsonl") if not any(part[0] in "._" for part in path.relative_to(root).parts)
-        )
+        files = [*root.glob("part-*.jsonl"), *root.glob("batch=*/part-*.jsonl")]
         return sorted(line for path in files for line in path.read_text().splitlines())
 
     def rows(self, folder: str = "out") -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from vedette.schema.schema import Schema
@@ -70,12 +70,15 @@ class MicroBatches:
         report = BatchReport(number, use.version, use.subscriptions, use.again)
         batch = Batch(self.pipeline.name, number, "" if self.ledger is None else self.ledger.stream)
         spark = events.sparkSession
-        with _timed(report, "prepare"):
-            work = stages.Work(self.source, ship(use.matcher, spark), tuple(self.pipeline.keep), self.schema)
-            read, came = counting.Counter(), counting.Counter()
-            outcomes = stages.outcomes(read.on(events, events=F.count(F.lit(1))), work)
+        with _timed(report, "prepare"), described(spark, batch.doing("read")):
+            read, came = _Reading(self.source, spark), counting.Counter()
+            shipped = ship(use.matcher, spark)
+            work = stages.Work(self.source, shipped, tuple(self.pipeline.keep), self.schema, read.accumulator)
             outcomes = came.on(
-                outcomes, matches=counting.matches(), rejects=counting.rejects(), example=counting.first_reject()
+                stages.outcomes(read.on(events), work),
+                matches=counting.matches(),
+                rejects=counting.rejects(),
+                example=counting.first_reject(),
             )
         self.report.step(number, "matching")
         shared = self._is_shared()
@@ -122,13 +125,31 @@ class MicroBatches:
             self.report.step(batch.number, f"written to {self.quarantine.name}")
 
     @staticmethod
-    def _count(report: BatchReport, read: counting.Counter, came: counting.Counter, *, ran: bool) -> None:
-        found, seen = came.found(ran=ran), read.found(ran=ran)
-        if found is None or seen is None:
+    def _count(report: BatchReport, read: _Reading, came: counting.Counter, *, ran: bool) -> None:
+        found = came.found(ran=ran)
+        if found is None:
             return
-        report.counts = {"events": seen["events"], "matches": found["matches"], "rejects": found["rejects"]}
+        report.counts = {"events": read.events(), "matches": found["matches"], "rejects": found["rejects"]}
         if found["example"] is not None:
             report.example = f"{found['example']['place']}: {found['example']['reason']}"
+
+
+class _Reading:
+    """How many events a micro-batch has: its rows, unless the source knows better."""
+
+    def __init__(self, source: Source, spark: SparkSession) -> None:
+        self.accumulator = spark.sparkContext.accumulator(0) if source.counts_itself else None
+        self._counter = counting.Counter()
+
+    def on(self, events: DataFrame) -> DataFrame:
+        return events if self.accumulator is not None else self._counter.on(events, events=F.count(F.lit(1)))
+
+    def events(self) -> int:
+        """After a job that read them all."""
+        if self.accumulator is not None:
+            return self.accumulator.value
+        found = self._counter.found(ran=True)
+        return 0 if found is None else int(found["events"])
 
 
 @contextmanager

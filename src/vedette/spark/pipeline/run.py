@@ -124,15 +124,14 @@ class _Run:
         for note in work.ledger.notes:
             self._report.note(note[0].upper() + note[1:])
         work.stopping = lambda: self._stop.asked
-        with on_signals(self._stop, self._report.note), _py4j_silent():
+        with on_signals(self._stop, self._report.note), _py4j_silent(), _setting(spark, _VERIFY_EMPTY, "false"):
             writer = (
                 work.source.read(spark, streaming=True)
                 .writeStream.queryName(self._pipeline.name)
                 .option("checkpointLocation", checkpoint)
                 .foreachBatch(work)
             )
-            with _setting(spark, _VERIFY_EMPTY, "false"):
-                query = _triggered(writer, self._pipeline).start()
+            query = _triggered(writer, self._pipeline).start()
             try:
                 self._follow(query, work)
             finally:

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+from pyspark.accumulators import Accumulator
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -50,8 +51,18 @@ class Source(ABC):
         """The schema that subscriptions are read by."""
 
     @abstractmethod
-    def outcomes(self, batch: DataFrame, shipped: Shipped, keep: Sequence[str], schema: Schema) -> DataFrame:
-        """Matches, and rows that are set aside."""
+    def outcomes(
+        self,
+        batch: DataFrame,
+        shipped: Shipped,
+        keep: Sequence[str],
+        schema: Schema,
+        *,
+        read: Accumulator[int] | None = None,
+    ) -> DataFrame:
+        """Matches, and rows that are set aside; `read` hears how many events there were, where `counts_itself`."""
+
+    counts_itself = False  # else the rows of a batch are its events
 
 
 def source_of(pipeline: Pipeline) -> Source:
@@ -71,6 +82,8 @@ def source_of(pipeline: Pipeline) -> Source:
 
 class _Raw(Source):
     """Rows that are parsed in the workers: nothing is known of them before, unless a schema is given."""
+
+    counts_itself = True
 
     def schema(self, spark: SparkSession) -> Schema:
         """The given one; else attributes have the types that subscriptions expect of them."""
@@ -92,8 +105,18 @@ class _Lines(_Raw):
             F.col("_metadata.file_block_start").alias("block"),
         )
 
-    def outcomes(self, batch: DataFrame, shipped: Shipped, keep: Sequence[str], schema: Schema) -> DataFrame:
-        return match_lines(batch, shipped, keep=keep, schema=self.given, numbers=_is_one_file(self._config.path))
+    def outcomes(
+        self,
+        batch: DataFrame,
+        shipped: Shipped,
+        keep: Sequence[str],
+        schema: Schema,
+        *,
+        read: Accumulator[int] | None = None,
+    ) -> DataFrame:
+        return match_lines(
+            batch, shipped, keep=keep, schema=self.given, numbers=_is_one_file(self._config.path), read=read
+        )
 
 
 class _CsvFiles(_Raw):
@@ -114,8 +137,18 @@ class _CsvFiles(_Raw):
         fits = F.when(F.col("length") > _LARGEST_CSV, too_large).otherwise(F.lit(True))
         return files.where(fits).select("content", "path")
 
-    def outcomes(self, batch: DataFrame, shipped: Shipped, keep: Sequence[str], schema: Schema) -> DataFrame:
-        return match_csv(batch, shipped, keep=keep, schema=self.given, numbers=_is_one_file(self._config.path))
+    def outcomes(
+        self,
+        batch: DataFrame,
+        shipped: Shipped,
+        keep: Sequence[str],
+        schema: Schema,
+        *,
+        read: Accumulator[int] | None = None,
+    ) -> DataFrame:
+        return match_csv(
+            batch, shipped, keep=keep, schema=self.given, numbers=_is_one_file(self._config.path), read=read
+        )
 
 
 class _Records(_Raw):
@@ -140,8 +173,16 @@ class _Records(_Raw):
         records: DataFrame = reader.format("kafka").options(**options).load()
         return records.select("value", "topic", "partition", "offset")
 
-    def outcomes(self, batch: DataFrame, shipped: Shipped, keep: Sequence[str], schema: Schema) -> DataFrame:
-        return match_records(batch, shipped, keep=keep, schema=self.given)
+    def outcomes(
+        self,
+        batch: DataFrame,
+        shipped: Shipped,
+        keep: Sequence[str],
+        schema: Schema,
+        *,
+        read: Accumulator[int] | None = None,
+    ) -> DataFrame:
+        return match_records(batch, shipped, keep=keep, schema=self.given, read=read)
 
 
 # ---------------------------------------------------------------- tables of Spark
@@ -179,7 +220,15 @@ class _Table(Source):
             return own
         return Schema({**own, **self.given}, closed=False, mixed=self.given.mixed)
 
-    def outcomes(self, batch: DataFrame, shipped: Shipped, keep: Sequence[str], schema: Schema) -> DataFrame:
+    def outcomes(
+        self,
+        batch: DataFrame,
+        shipped: Shipped,
+        keep: Sequence[str],
+        schema: Schema,
+        *,
+        read: Accumulator[int] | None = None,
+    ) -> DataFrame:
         # Only a schema that somebody wrote can be broken: then rows are carried along, to be shown if they are.
         row = F.struct("*") if self.given is not None else F.lit(None).cast("struct<none:string>")
         carried = [self._event(batch).alias("_event"), row.alias("_row")]

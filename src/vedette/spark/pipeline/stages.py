@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame
 
 from vedette.schema.schema import Schema
@@ -27,6 +28,7 @@ class Work:
     shipped: Shipped  # the version of the subscriptions that this micro-batch uses
     keep: tuple[str, ...]
     schema: Schema
+    read: Accumulator[int] | None = None  # hears how many events there were, where the source counts them itself
 
 
 Stage: TypeAlias = Callable[[DataFrame, Work], DataFrame]
@@ -34,7 +36,7 @@ Stage: TypeAlias = Callable[[DataFrame, Work], DataFrame]
 
 def filters(events: DataFrame, work: Work) -> DataFrame:
     """Validate events and match them against the filters."""
-    return work.source.outcomes(events, work.shipped, work.keep, work.schema)
+    return work.source.outcomes(events, work.shipped, work.keep, work.schema, read=work.read)
 
 
 STAGES: tuple[Stage, ...] = (filters,)
