@@ -258,7 +258,6 @@ _WORDS: Mapping[str, Callable[[ErrorDetails, KeyPath, type[Part]], _Words]] = {
     "string_type": _wrong_kind("a text", "put it in quotes"),
     "int_type": _wrong_kind("a whole number"),
     "tuple_type": _no_list,
-    "dict_type": _wrong_kind("a table"),
     "model_type": _no_table,
     "model_attributes_type": _no_table,
     "string_too_short": _empty,
