@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from vedette.spark.pipeline.durations import Duration
-from vedette.spark.pipeline.fields import Length, Part, Place, Texts
+from vedette.spark.pipeline.fields import Length, Place, Texts
 from vedette.spark.pipeline.models import MOST_SINKS, Mode, SparkConfig, SubscriptionsConfig
 from vedette.spark.pipeline.positions import KeyPath
 from vedette.spark.pipeline.sink_config import SinkConfig
@@ -76,12 +76,11 @@ def draft(raw: Mapping[str, Any], wrong: Iterable[KeyPath], folder: Path) -> Dra
     return made
 
 
-def _part(value: Any, path: KeyPath, bad: set[KeyPath], adapter: TypeAdapter[Any], folder: Path) -> Part | None:
+def _part(value: Any, path: KeyPath, bad: set[KeyPath], adapter: TypeAdapter[Any], folder: Path) -> Any:
     if isinstance(value, dict):
         within = {place[len(path)] for place in bad if place[: len(path)] == path and len(place) > len(path)}
         value = {key: each for key, each in value.items() if key not in within}
     try:
-        part: Part | None = adapter.validate_python(value, context={"folder": folder})
+        return adapter.validate_python(value, context={"folder": folder})
     except ValidationError:
-        part = None
-    return part
+        return None
