@@ -73,9 +73,9 @@ class Summary:
 
     def __str__(self) -> str:
         rate = self.events / self.seconds if self.seconds else 0.0
-        batches = "1 batch" if self.batches == 1 else f"{self.batches:,} batches"
         return (
-            f"{self.events:,} events in {batches}: {self.matches:,} matches, {self.rejects:,} rejected; "
+            f"{_counted(self.events, 'event')} in {_counted(self.batches, 'batch')}: "
+            f"{_counted(self.matches, 'match')}, {self.rejects:,} rejected; "
             f"{self.seconds:.1f} s, {rate:,.0f} events/s"
         )
 
@@ -172,13 +172,18 @@ class TerminalReport(Report):
         parts = [
             f"micro-batch {report.number}",
             f"{rate:,.0f} events/s",
-            f"{self._since.events:,} events",
-            f"{self._since.matches:,} matches",
+            _counted(self._since.events, "event"),
+            _counted(self._since.matches, "match"),
             f"{self._since.rejects:,} rejected",
             *([] if report.lag is None else [str(report.lag)]),
-            f"version {report.version} of {report.subscriptions:,} subscriptions",
+            f"version {report.version} of {_counted(report.subscriptions, 'subscription')}",
         ]
         return " · ".join(parts)
+
+
+def _counted(number: int, noun: str) -> str:
+    plural = f"{noun}es" if noun.endswith("ch") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
 
 
 def metrics_line(pipeline: str, report: BatchReport) -> bytes:
