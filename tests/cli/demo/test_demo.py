@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import subprocess
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.session import vedette
+from tests.cli.session import process, vedette
 from vedette.cli.demo.flights import data_folder, hour_of_year, read_flights
 from vedette.cli.demo.subscribers import KINDS, kind_of, wishes
 from vedette.errors import FileError
@@ -30,9 +32,9 @@ def flights() -> pa.Table:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
-    """One run with few subscriptions."""
+    """One run with few subscriptions, in a process of its own, since it starts Spark."""
     folder = tmp_path_factory.mktemp("demo") / "demo-output"
-    return folder, vedette("demo", "--output", folder, "--subscriptions", 500)
+    return folder, process("demo", "--output", folder, "--subscriptions", 500)
 
 
 def test_flights_are_joined_with_planes_places_and_weather(flights: pa.Table) -> None:
@@ -68,9 +70,10 @@ def test_every_wish_makes_sense(flights: pa.Table) -> None:
 
 def test_the_files_it_writes(run: tuple[Path, Any]) -> None:
     folder, result = run
-    assert result.exit_code == 0
+    assert result.returncode == 0, result.stderr
     assert {path.name for path in folder.iterdir()} == {
-        *("flights.parquet", "flights-2013-02-08.jsonl", "subscriptions.jsonl", "matches.parquet", "index.html")
+        *("flights.parquet", "flights-2013-02-08.jsonl", "subscriptions.jsonl", "matches.parquet", "index.html"),
+        "pipeline.toml",
     }
     assert len((folder / "subscriptions.jsonl").read_text().splitlines()) == 500
     day = [json.loads(line) for line in (folder / "flights-2013-02-08.jsonl").read_text().splitlines()]
@@ -96,6 +99,44 @@ def test_what_it_finds_is_what_a_plain_filter_finds(run: tuple[Path, Any], fligh
     found = matches.filter(pc.equal(matches["subscription"], "duty-00001"))["event"].to_pylist()
     assert found == flights.filter(expected)["id"].to_pylist()
     assert found
+
+
+def test_it_runs_on_spark_and_says_nothing_else(run: tuple[Path, Any]) -> None:
+    told = run[1].stderr.splitlines()
+    assert any(line.startswith("Starting Spark: ") for line in told)
+    assert any(line.startswith("Matching on Spark ") for line in told)
+    assert any(line.startswith("336,776 events against 500 subscriptions: ") for line in told)
+    assert len(told) == 6, told
+
+
+def test_its_pipeline_tells_the_same(run: tuple[Path, Any]) -> None:
+    done = process("run", run[0] / "pipeline.toml")
+    assert done.returncode == 0, done.stderr
+    columns = ["event", "subscription"]
+    found = pq.read_table(run[0] / "notifications", columns=columns).to_pylist()
+    expected = pq.read_table(run[0] / "matches.parquet", columns=columns).to_pylist()
+    assert sorted(map(tuple, map(dict.values, found))) == sorted(map(tuple, map(dict.values, expected)))
+    assert found
+
+
+@pytest.mark.parametrize(
+    "missing",
+    ["import importlib.util as u; f = u.find_spec; u.find_spec = lambda n, *a: None if n == 'pyspark' else f(n, *a)",
+     "import vedette.spark.java as j; j._candidates = lambda: iter(())"],
+    ids=["pyspark", "java"],
+)  # fmt: skip
+def test_without_spark_it_runs_in_one_process_and_says_so(missing: str) -> None:
+    code = f"""
+{missing}
+from vedette.cli.demo.engine import started_engine
+from vedette.cli.terminal import Terminal
+with started_engine(Terminal()) as engine:
+    print(engine)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "local"
+    assert "Hint: pip install 'vedette[" in done.stderr
+    assert "goes on without Spark" in done.stderr
 
 
 def test_what_it_tells(run: tuple[Path, Any]) -> None:

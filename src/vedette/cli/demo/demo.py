@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,9 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from vedette.cli.choices import Engine
+from vedette.cli.demo.engine import started_engine
 from vedette.cli.demo.findings import Findings, look
 from vedette.cli.demo.flights import data_folder, read_flights
 from vedette.cli.demo.page import write_page
+from vedette.cli.demo.pipeline import write_pipeline
 from vedette.cli.demo.story import tell
 from vedette.cli.demo.subscribers import Wish, wishes
 from vedette.cli.match import MatchOptions, match
@@ -39,18 +42,24 @@ def demo(folder: Path, subscriptions: int) -> None:
         sample = _write_sample(flights, folder)
     with _stage(terminal, f"Making up {subscriptions:,} subscribers") as bar:
         made = _write_subscriptions(flights, subscriptions, folder / "subscriptions.jsonl", bar)
-    terminal.note("Matching (the first time, the loops are compiled) …")
-    tally = match(
-        MatchOptions(
-            subscriptions=str(folder / "subscriptions.jsonl"),
-            events=str(folder / "flights.parquet"),
-            out=str(folder / "matches.parquet"),
-            show_schema=False,
+    with started_engine(terminal) as engine:
+        where = "on Spark" if engine is Engine.SPARK else "in this process"
+        terminal.note(f"Matching {where} (the first time, the loops are compiled) …")
+        tally = match(
+            MatchOptions(
+                subscriptions=str(folder / "subscriptions.jsonl"),
+                events=str(folder / "flights.parquet"),
+                out=str(folder / "matches.parquet"),
+                engine=engine,
+                show_schema=False,
+            )
         )
-    )
     with _stage(terminal, "Counting and explaining"):
         findings = look(flights, made, folder / "matches.parquet")
         commands = _commands(folder, sample, findings)
+        if engine is Engine.SPARK and findings.cases:
+            write_pipeline(folder / "pipeline.toml", findings.cases[0].wish.subscriber)
+            commands.append(f"vedette run {folder / 'pipeline.toml'}")
         write_page(folder / "index.html", findings, tally, commands)
     tell(findings, tally, folder, commands, time.perf_counter() - begin)
 
@@ -97,7 +106,7 @@ def _write_subscriptions(flights: pa.Table, count: int, path: Path, bar: Bar) ->
     return made
 
 
-def _commands(folder: Path, sample: Path, findings: Findings) -> Sequence[str]:
+def _commands(folder: Path, sample: Path, findings: Findings) -> list[str]:
     """What to try next."""
     subscriptions = folder / "subscriptions.jsonl"
     commands = [
