@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+_LIBC = ctypes.CDLL(None)
 PATIENCE_S = 120.0  # for a machine that is busy with other things
 
 
@@ -39,6 +42,7 @@ def running(
             stderr=subprocess.STDOUT,
             env={**os.environ, **(environment or {})},
             start_new_session=True,
+            preexec_fn=_end_with_parent,  # noqa: PLW1509: no thread of ours holds a lock that it needs
             user=user,
             cwd=log.parent,
         )
@@ -46,6 +50,12 @@ def running(
         yield process
     finally:
         stop(process)
+
+
+def _end_with_parent() -> None:
+    """Linux: have the kernel kill this process when the one that started it dies, even of `kill -9`."""
+    if sys.platform == "linux":
+        _LIBC.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 def stop(process: subprocess.Popen[bytes], patience_s: float = 15.0) -> None:
