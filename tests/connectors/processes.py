@@ -42,7 +42,7 @@ def running(
             stderr=subprocess.STDOUT,
             env={**os.environ, **(environment or {})},
             start_new_session=True,
-            preexec_fn=_end_with_parent,  # noqa: PLW1509: no thread of ours holds a lock that it needs
+            preexec_fn=_end_with_parent,  # noqa: PLW1509 (it takes no lock)
             user=user,
             cwd=log.parent,
         )
