@@ -3,9 +3,38 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # The first example of a test may have to compile kernels, so there are no deadlines.
 settings.register_profile("vedette", deadline=None, max_examples=int(os.environ.get("EXAMPLES", "100")))
 settings.load_profile("vedette")
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One small Spark for all tests of a process: two cores, little memory, nothing written into the checkout."""
+    from vedette.spark.session import session
+
+    home = tmp_path_factory.mktemp("spark")
+    started = session(
+        app="vedette-tests",
+        master="local[2]",
+        conf={
+            "spark.driver.memory": "1g",
+            "spark.ui.enabled": "false",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.warehouse.dir": str(home / "warehouse"),
+            "spark.local.dir": str(home / "local"),
+            # Derby, which Hive's metastore and the tests of JDBC use, writes where it is started.
+            "spark.driver.extraJavaOptions": f"-Dderby.system.home={home / 'derby'}",
+        },
+    )
+    yield started
+    started.stop()

@@ -5,9 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tests.contract.engines import Engine, Local, OnSpark
-from tests.spark.conftest import spark
-
-__all__ = ["spark"]
 
 
 @pytest.fixture(scope="session", params=["local", "spark"])

@@ -30,7 +30,9 @@ ENVIRONMENT.pop("FORCE_COLOR", None)
 
 
 @pytest.mark.parametrize("page", RUN)
-def test_examples(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    if any(block.kind == "python" and "spark" in block.body for block in blocks(page)):
+        request.getfixturevalue("spark")  # the session that the page then finds running
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, Any] = {"__name__": "__main__"}
     printed: str | None = None
