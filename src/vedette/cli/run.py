@@ -38,7 +38,7 @@ def run(path: str, *, metrics: str | None, quiet: bool, debug: bool) -> None:
     pipeline = load(path)
     report = TerminalReport(quiet=quiet, quarantine=pipeline.quarantine is not None, console=error_console())
     try:
-        summary = run_pipeline(pipeline, report=report, metrics=metrics, quiet=quiet)
+        summary = run_pipeline(pipeline, report=report, metrics=metrics)
     except VedetteError:
         report.close()
         if debug:

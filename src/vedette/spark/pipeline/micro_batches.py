@@ -47,6 +47,7 @@ class MicroBatches:
     busy: bool = False
     done: deque[BatchReport] = field(default_factory=deque)  # until somebody takes them away
     failure: BaseException | None = None
+    _read: _Reading | None = None
 
     def __call__(self, events: DataFrame, number: int) -> None:
         """What Spark calls for each micro-batch; an error is kept, because Spark hands on only its text."""
@@ -71,7 +72,7 @@ class MicroBatches:
         batch = Batch(self.pipeline.name, number, "" if self.ledger is None else self.ledger.stream)
         spark = events.sparkSession
         with _timed(report, "prepare"), described(spark, batch.doing("read")):
-            read, came = _Reading(self.source, spark), counting.Counter()
+            read, came = self._reading(spark), counting.Counter()
             shipped = ship(use.matcher, spark)
             work = stages.Work(self.source, shipped, tuple(self.pipeline.keep), self.schema, read.accumulator)
             outcomes = came.on(
@@ -96,6 +97,11 @@ class MicroBatches:
         report.total_s = time.perf_counter() - begin
         self.report.step(number, "written")
         return report
+
+    def _reading(self, spark: SparkSession) -> _Reading:
+        if self._read is None:
+            self._read = _Reading(self.source, spark)
+        return self._read
 
     def _use(self, number: int | None) -> Use:
         current = self.versions.current()
@@ -135,19 +141,26 @@ class MicroBatches:
 
 
 class _Reading:
-    """How many events a micro-batch has: its rows, unless the source knows better."""
+    """How many events each micro-batch has: its rows, unless the source knows better."""
 
     def __init__(self, source: Source, spark: SparkSession) -> None:
+        # One for all micro-batches: Spark never forgets an accumulator.
         self.accumulator = spark.sparkContext.accumulator(0) if source.counts_itself else None
+        self._before = 0
         self._counter = counting.Counter()
 
     def on(self, events: DataFrame) -> DataFrame:
-        return events if self.accumulator is not None else self._counter.on(events, events=F.count(F.lit(1)))
+        """The events of the next micro-batch."""
+        if self.accumulator is not None:
+            self._before = self.accumulator.value
+            return events
+        self._counter = counting.Counter()
+        return self._counter.on(events, events=F.count(F.lit(1)))
 
     def events(self) -> int:
         """After a job that read them all."""
         if self.accumulator is not None:
-            return self.accumulator.value
+            return self.accumulator.value - self._before
         found = self._counter.found(ran=True)
         return 0 if found is None else int(found["events"])
 

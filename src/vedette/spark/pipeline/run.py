@@ -45,7 +45,6 @@ def run(
     metrics: str | Path | None = None,
     stop: Stop | None = None,
     spark: SparkSession | None = None,
-    quiet: bool = False,
 ) -> Summary:
     """Run a pipeline to its end: of what there is, or until it is asked to stop.
 
@@ -54,7 +53,7 @@ def run(
     """
     own = spark is None and SparkSession.getActiveSession() is None
     with ExitStack() as stack:
-        running = _Run(pipeline, report or Report(), stop or Stop(), stack, quiet=quiet)
+        running = _Run(pipeline, report or Report(), stop or Stop(), stack)
         if metrics is not None:
             running.metrics = stack.enter_context(Path(metrics).open("ab", buffering=0))
         try:
@@ -71,9 +70,8 @@ def run(
 class _Run:
     """One run of a pipeline."""
 
-    def __init__(self, pipeline: Pipeline, report: Report, stop: Stop, stack: ExitStack, *, quiet: bool) -> None:
+    def __init__(self, pipeline: Pipeline, report: Report, stop: Stop, stack: ExitStack) -> None:
         self._pipeline, self._report, self._stop, self._stack = pipeline, report, stop, stack
-        self._quiet = quiet
         self._storage: Storage | None = None
         self._summary = Summary()
         self.metrics: IO[bytes] | None = None
@@ -81,8 +79,8 @@ class _Run:
     def run(self, spark: SparkSession) -> Summary:
         pipeline = self._pipeline
         source = source_of(pipeline)
-        sinks = [(config, sink_of(config, quiet=self._quiet)) for config in pipeline.sinks]
-        quarantine = None if pipeline.quarantine is None else sink_of(_named(pipeline.quarantine), quiet=self._quiet)
+        sinks = [(config, sink_of(config)) for config in pipeline.sinks]
+        quarantine = None if pipeline.quarantine is None else sink_of(_named(pipeline.quarantine))
         for sink in [*(sink for _, sink in sinks), *([quarantine] if quarantine else [])]:
             sink.check(spark, streaming=pipeline.streaming)
         schema = source.schema(spark)
