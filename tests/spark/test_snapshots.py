@@ -7,6 +7,8 @@ import io
 import multiprocessing
 import os
 import pickle
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -314,3 +316,56 @@ def test_one_that_is_taken_away_again_and_again_is_an_error(
     monkeypatch.setattr(snapshots.host_cache, "held", lambda folder: None)
     with pytest.raises(SnapshotError, match=r"taken away 3 times.*\nHint"):
         opened(shipped)
+
+
+# ---------------------------------------------------------------- kernels
+
+_COUNT = """
+import sys
+import pyarrow as pa
+from numba.core.registry import CPUDispatcher
+from vedette.kernels.labels import joined
+from vedette.matching.matcher import Matcher
+from vedette.spark.warm_up import warm_up
+from vedette.spark.worker import labels_of
+
+def compiled():
+    modules = [module for name, module in list(sys.modules.items()) if name.startswith("vedette.kernels.")]
+    found = [each for module in modules for each in vars(module).values() if isinstance(each, CPUDispatcher)]
+    kernels = {id(each): each for each in found}
+    return sum(len(kernel.signatures) for kernel in kernels.values())
+
+matcher = Matcher.open(sys.argv[1])
+warm_up(matcher)
+before = compiled()
+events = pa.table({
+    "n": pa.array([1, None, 7], pa.int64()),
+    "text": ["abc", None, "x"],
+    "tags": pa.array([["a"], None, []], pa.list_(pa.string())),
+    "at": pa.array([0, 1, None], pa.timestamp("us")),
+})
+rows = matcher.match_rows(events.to_batches()[0], ordered=True)
+list(joined(rows, labels_of(matcher, False, False), 31, 1 << 20))
+print(before, compiled(), len(rows.subscription))
+"""
+
+
+def test_all_kernels_that_a_worker_runs_are_compiled_beforehand(tmp_path: Path) -> None:
+    subscriptions = Subscriptions(
+        Schema.of({"n": "int", "text": "string", "tags": "list of string", "at": "timestamp"})
+    )
+    subscriptions.add("a", "n > 1 or text contains 'b' or any(tags) = 'a' or at > '2000-01-01'")
+    subscriptions.add("b", "text < 'b' and n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10) or text like 'a%c'")
+    subscriptions.add("c", "n = 7 and text = 'x'")
+    subscriptions.compile().save(tmp_path / "saved")
+    done = subprocess.run(
+        [sys.executable, "-c", _COUNT, str(tmp_path / "saved")],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    before, after, matches = map(int, done.stdout.split())
+    assert matches > 0
+    assert before == after > 10

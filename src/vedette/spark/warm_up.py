@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from vedette.kernels.labels import Labels, joined
 from vedette.matching.matcher import Matcher
 from vedette.schema.encode import Reject
 from vedette.schema.types import Kind
@@ -31,7 +34,11 @@ def warm_up(matcher: Matcher) -> None:
             if path is not None:
                 _put(event, path.split("."), [value] if column.type.is_list else value)
     rejects: list[Reject] = []  # an attribute may be asked for as two types, of which only one has its value here
-    matcher.match_rows([event, {}], ordered=True, rejects=rejects)
+    rows = matcher.match_rows([event, {}], ordered=True, rejects=rejects)
+    nothing = Labels(np.zeros(len(matcher) + 1, np.int64), np.zeros(0, np.uint8))
+    for array in nothing:
+        array.flags.writeable = False  # as those that are mapped
+    list(joined(rows, nothing, ord(","), 1 << 10))
 
 
 def _put(event: dict[str, Any], path: list[str], value: Any) -> None:
