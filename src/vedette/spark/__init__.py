@@ -18,15 +18,21 @@ if importlib.util.find_spec("pyspark") is None:
 
 if TYPE_CHECKING:
     from vedette.spark.match import match
+    from vedette.spark.pipeline.config import load
+    from vedette.spark.pipeline.run import run
     from vedette.spark.session import session
 
 _PLACES = {
+    "load": "vedette.spark.pipeline.config",
     "match": "vedette.spark.match",
+    "run": "vedette.spark.pipeline.run",
     "session": "vedette.spark.session",
 }
 
 __all__ = [
+    "load",
     "match",
+    "run",
     "session",
 ]
 
