@@ -6,6 +6,7 @@
       _empty/batch=1                a batch without rows
       _owner                        whose batches these are
       _staging/…                    what is being written
+      _written/batch=0              object stores only: the batch is there with all of its files
 
 Names that begin with `_` are passed over by Spark, pyarrow and pandas, and hold no `.parquet` or `.jsonl` file once a
 batch is done.
@@ -26,7 +27,7 @@ from vedette.spark.pipeline.sinks.hadoop import FileSystem
 from vedette.spark.pipeline.sinks.rows import as_json, typed
 
 _PART = re.compile(r"part-(\d+)-.*?(-c\d+)?\.txt(.*)")
-_OURS = re.compile(r"part-.*|batch=\d+|_SUCCESS|_empty|_owner|_staging|\..*\.crc")
+_OURS = re.compile(r"part-.*|batch=\d+|_SUCCESS|_empty|_owner|_staging|_written|\..*\.crc")
 
 
 class FolderSink:
@@ -76,15 +77,18 @@ class FolderSink:
                 self._write_batch(notifications, batch, FileSystem(spark, self.path))
 
     def _write_batch(self, rows: DataFrame, batch: Batch, files: FileSystem) -> None:
-        folder, empty = f"batch={batch.number}", f"{self.path}/_empty/batch={batch.number}"
+        folder, mark, empty = (f"{self.path}/{part}batch={batch.number}" for part in ("", "_written/", "_empty/"))
         self._own(rows, batch, files)
-        if files.exists(f"{self.path}/{folder}") or files.exists(empty):
+        if files.exists(empty) or files.exists(folder if files.moves_at_once else mark):
             return
         files.delete(f"{self.path}/_staging")  # what an attempt left that was cut short
+        files.delete(folder)  # ... and, in an object store, what it had copied of it
         # Under a name of its own, so that no late task of such an attempt writes among our files.
         staging = f"{self.path}/_staging/{uuid.uuid4().hex}"
         if self._stage(rows, staging, files):
-            self._move(files, staging, f"{self.path}/{folder}")
+            self._move(files, staging, folder)
+            if not files.moves_at_once:
+                files.create(mark)
         else:
             files.create(empty)
         files.delete(f"{self.path}/_staging")
@@ -116,6 +120,7 @@ class FolderSink:
                 if (part := _PART.fullmatch(name)) is not None:
                     chunk = "" if part[2] in (None, "-c000") else part[2]
                     self._move(files, f"{staging}/{name}", f"{staging}/part-{part[1]}{chunk}.jsonl{part[3]}")
+        files.settle(staging)
         parts = [name for name in files.names(staging) if name.startswith("part-")]
         # Spark writes no file for a partition without rows, but for the first: somebody may ask for the columns.
         first = f"{staging}/{parts[0]}" if parts else None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
+
+_AT_ONCE = ("file", "hdfs", "viewfs")
 
 
 class FileSystem:
@@ -18,6 +21,11 @@ class FileSystem:
         # The session's configuration, so that keys given as `spark.hadoop.…` or set later hold here too.
         self._configuration: Any = spark._jsparkSession.sessionState().newHadoopConf()
         self._files: Any = self._path(place).getFileSystem(self._configuration)
+
+    @property
+    def moves_at_once(self) -> bool:
+        """Folders are renamed in one step; object stores copy file after file instead."""
+        return str(self._files.getUri().getScheme()).lower() in _AT_ONCE
 
     def exists(self, path: str) -> bool:
         """Whether there is a file or folder."""
@@ -73,6 +81,18 @@ class FileSystem:
     def make_folder(self, path: str) -> None:
         """A folder, and those it is in."""
         self._files.mkdirs(self._path(path))
+
+    def settle(self, folder: str) -> None:
+        """A local folder is on the disk with all its files, should the power fail; others see to that themselves."""
+        here = Path(str(self._path(folder).toUri().getPath()))
+        if str(self._files.getUri().getScheme()) != "file" or not here.is_dir():
+            return
+        for one in (*(file for file in here.rglob("*") if file.is_file()), here):
+            descriptor = os.open(one, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
 
     def delete(self, path: str) -> None:
         """Take away a file or a folder with all that is in it, if it is there."""
