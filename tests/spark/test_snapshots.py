@@ -99,9 +99,21 @@ def test_a_folder_that_is_gone_is_said_so_and_comes_back_with_the_next_ship(spar
     gc.collect()
     with host_cache.changing(cache):
         host_cache.prune(cache, newest=0, enough=0)
-    with pytest.raises(SnapshotError, match=r"is gone\nHint: match again"):
+    with pytest.raises(SnapshotError, match=r"is gone or damaged\nHint: match again"):
         opened(shipped)
     assert opened(ship(matcher, spark)).match(EVENT) == ["s0"]
+
+
+def test_one_of_which_a_file_was_cleared_away_is_saved_anew(spark: SparkSession, cache: Path) -> None:
+    matcher = compiled()
+    first = ship(matcher, spark)
+    for each in (matcher, compiled()):
+        (Path(first.folder) / "records.arrow").unlink()
+        opened.cache_clear()
+        with pytest.raises(SnapshotError, match="gone or damaged"):
+            opened(first)
+        assert ship(each, spark) == first
+        assert opened(first).match(EVENT) == ["s0"]
 
 
 # ---------------------------------------------------------------- other hosts
@@ -125,6 +137,17 @@ def test_an_archive_is_unpacked_once_and_mapped(cache: Path, tmp_path: Path, mon
     (tmp_path / "host" / "it.tar").unlink()
     assert opened(shipped).match(EVENT) == ["s0"]
     assert (cache / f"{shipped.version}-x" / MANIFEST).stat().st_ino == inode
+
+
+def test_a_copy_of_which_a_file_was_cleared_away_is_unpacked_again(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shipped = arrived(compiled(), tmp_path / "host", monkeypatch)
+    assert opened(shipped).match(EVENT) == ["s0"]
+    (cache / f"{shipped.version}-x" / "owner.npy").unlink()
+    opened.cache_clear()
+    assert opened(shipped).match(EVENT) == ["s0"]
+    assert (cache / f"{shipped.version}-x" / "owner.npy").exists()
 
 
 def _open_in_another_process(cache: str, archives: str, shipped: Shipped, answers: Any) -> None:

@@ -64,8 +64,17 @@ def changing(cache: Path) -> Iterator[None]:
         os.close(handle)
 
 
+def sound(folder: Path) -> bool:
+    """The snapshot is there and whole: what clears temp folders takes single files, by their age."""
+    try:
+        Matcher.open(folder)
+    except SnapshotError:
+        return False
+    return True
+
+
 def held(folder: Path) -> Matcher | None:
-    """The matcher of a folder, which stays in place as long as the matcher lives; None if it is not there."""
+    """The matcher of a folder, which stays in place as long as the matcher lives; None if it is not there or whole."""
     manifest = folder / MANIFEST
     try:
         handle = os.open(manifest, os.O_RDONLY | os.O_CLOEXEC)
@@ -79,6 +88,9 @@ def held(folder: Path) -> Matcher | None:
             return None
         os.utime(folder)
         matcher = Matcher.open(folder)
+    except (SnapshotError, FileNotFoundError):
+        os.close(handle)
+        return None
     except BaseException:
         os.close(handle)
         raise

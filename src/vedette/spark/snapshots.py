@@ -8,6 +8,7 @@ with a task is only `Shipped`. Spark keeps the files that it carried until the a
 from __future__ import annotations
 
 import functools
+import shutil
 import tempfile
 import threading
 import weakref
@@ -40,10 +41,10 @@ class Shipped:
 
 
 def ship(matcher: Matcher, spark: SparkSession) -> Shipped:
-    """Make a matcher's snapshot known to all hosts of a session; a second time costs nothing."""
+    """Make a matcher's snapshot known to all hosts of a session; a second time costs next to nothing."""
     with _one_at_a_time:
         folder = _saved.get(matcher)
-        if folder is None or not Path(folder).exists():
+        if folder is None or not host_cache.sound(Path(folder)):
             folder = _saved[matcher] = _save(matcher)
         shipped = Shipped(matcher.version, folder, _carry(Path(folder), spark))
         opened(shipped)  # so that nobody takes it away
@@ -59,7 +60,7 @@ def opened(shipped: Shipped) -> Matcher:
         found = host_cache.held(Path(shipped.folder))
         if found is None:
             raise SnapshotError(
-                f"the snapshot {shipped.folder} is gone\n"
+                f"the snapshot {shipped.folder} is gone or damaged\n"
                 "Hint: match again with the subscriptions themselves, which saves it anew"
             )
         return found
@@ -70,7 +71,8 @@ def opened(shipped: Shipped) -> Matcher:
         if found is not None:
             return found
         with host_cache.changing(cache):
-            if not folder.exists():
+            if not host_cache.sound(folder):
+                shutil.rmtree(folder, ignore_errors=True)
                 # Compiled by one worker alone, while the others wait for the folder and then read its machine code.
                 unpack(Path(SparkFiles.get(shipped.file)), folder, then=warm_up)
                 host_cache.prune(cache)
@@ -87,7 +89,8 @@ def _save(matcher: Matcher) -> str:
         new = Path(made) / "snapshot"
         matcher.save(new)
         folder = cache / f"{matcher.version}-{matcher.index}-{whole_sum(new / MANIFEST):08x}"
-        if not folder.exists():
+        if not host_cache.sound(folder):
+            shutil.rmtree(folder, ignore_errors=True)
             new.rename(folder)
         host_cache.prune(cache)
     return str(folder)
