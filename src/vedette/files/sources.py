@@ -136,7 +136,7 @@ class BytesSource(Source):
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
         """The bytes, gunzipped where they need to be."""
-        yield _gunzipped(io.BufferedReader(io.BytesIO(self._content)))  # type: ignore[arg-type]
+        yield _gunzipped(io.BufferedReader(io.BytesIO(self._content)))
 
 
 class Replay(Iterator[bytes]):

@@ -22,7 +22,7 @@ from vedette.errors import InputError
 from vedette.files.chunks import EventChunk, RejectedEvent
 from vedette.files.csv_events import CsvEvents
 from vedette.files.jsonl_events import json_chunks
-from vedette.files.lines import Lines
+from vedette.files.lines import Lines, split
 from vedette.files.matched import ChunkMatcher, MatchedSlice
 from vedette.files.sources import BytesSource
 from vedette.kernels.rows import events_of
@@ -31,7 +31,9 @@ from vedette.schema.schema import Schema
 from vedette.spark.kept import kept_columns
 from vedette.spark.snapshots import Shipped, opened
 
+WHOLE = -1  # the block of a file that is one row
 _CHUNK = 65_536
+_SHOWN = 10_000  # bytes of a file that is set aside as a whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,10 @@ class LineReader(_Reader):
         """Rows of one block follow one another, and blocks do too."""
         for begin, end in _runs(batch.column("path"), batch.column("block")):
             key = batch.column("path")[begin].as_py(), batch.column("block")[begin].as_py()
+            if key[1] == WHOLE:
+                for number in range(begin, end):
+                    yield from self._whole_file(key[0], batch.column("value")[number].as_py())
+                continue
             row, line = self._seen.get(key) or (self._task.before or {}).get(key, (0, 0))
             lines = batch.column("value").slice(begin, end - begin).to_pylist()
             if line == 0:
@@ -80,19 +86,34 @@ class LineReader(_Reader):
                 rows = max(rows, _last_row(chunk) + 1)
             self._seen[key] = row + rows, line + len(lines)
 
+    def _whole_file(self, path: str, content: bytes) -> Iterator[tuple[EventChunk, Any, Any]]:
+        name = _file_name(path)
+        names = self._names(name, 0, 0)
+        try:
+            for chunk in json_chunks(split(BytesSource(name, content).blocks()), _CHUNK):
+                yield chunk, *names
+        except InputError as error:
+            yield _unreadable(error), *names
+
     def _names(self, name: str, row: int, line: int) -> tuple[Any, Any]:
         def id_of(chunk: EventChunk, place: int) -> str:
             number = row + int(chunk.rows[place])
             return str(number) if self._task.numbers else f"{name}:{number}"
 
         def place_of(reject: RejectedEvent) -> str:
-            return f"{name}:{line + (reject.line or 0)}"
+            return name if reject.line is None else f"{name}:{line + reject.line}"
 
         return id_of, place_of
 
 
 def _last_row(chunk: EventChunk) -> int:
     return max([*chunk.rows[-1:].tolist(), *(reject.row for reject in chunk.rejects[-1:])], default=-1)
+
+
+def _unreadable(error: InputError, beginning: str = "") -> EventChunk:
+    """No event, and one reject: a file that cannot be read, or no further."""
+    broken = RejectedEvent(0, None, str(error), beginning)
+    return EventChunk([], pa.array([], pa.string()), np.zeros(0, np.int64), None, [broken], str)
 
 
 class RecordReader(_Reader):
@@ -147,9 +168,7 @@ class CsvReader(_Reader):
                 for chunk in CsvEvents(BytesSource(name, content), self._task.schema).chunks(_CHUNK):
                     yield chunk, id_of, place_of
             except InputError as error:
-                broken = RejectedEvent(0, None, str(error), content[:10_000].decode("utf-8", "replace"))
-                nothing = EventChunk([], pa.array([], pa.string()), np.zeros(0, np.int64), None, [broken], str)
-                yield nothing, id_of, place_of
+                yield _unreadable(error, content[:_SHOWN].decode("utf-8", "replace")), id_of, place_of
 
 
 def match_rows(batches: Iterator[Any], task: LineTask, reader: _Reader, schema: Any) -> Iterator[Any]:

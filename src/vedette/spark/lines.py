@@ -18,7 +18,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from vedette.schema.schema import Schema
 from vedette.spark.kept import kept_type
-from vedette.spark.line_task import CsvReader, LineReader, LineTask, RecordReader, match_rows
+from vedette.spark.line_task import WHOLE, CsvReader, LineReader, LineTask, RecordReader, match_rows
 from vedette.spark.snapshots import Shipped
 
 _HEAD = ("event", "subscription", "subscriber", "kind", "version")
@@ -38,6 +38,8 @@ def match_lines(
     read: Accumulator[int] | None = None,
 ) -> DataFrame:
     """Outcomes of lines of JSON: `value` (binary), `path` and `block`, the place where Spark began to read the file.
+
+    Where `block` is WHOLE, `value` is not a line but all of a file, gzipped or not.
 
     An event without an id is called by its file and row, or, with `numbers`, by its row alone. `schema` is a given
     one: whatever breaks it is set aside. `read` hears how many rows there were. Lines are counted first, because
@@ -96,6 +98,7 @@ def _outcomes(rows: DataFrame, task: LineTask, reader: Callable[[], Any]) -> Dat
 
 def _before(lines: DataFrame) -> dict[tuple[str, int], tuple[int, int]]:
     """How many rows (blank lines are none) and lines come before each block of a file; nothing for the first."""
+    lines = lines.where(F.col("block") != WHOLE)
     blank = F.trim(F.col("value").cast("string"), F.lit(" \t\r\x0b\x0c")) == ""
     counted = (
         lines.groupBy("path", "block")
@@ -104,7 +107,7 @@ def _before(lines: DataFrame) -> dict[tuple[str, int], tuple[int, int]]:
         .collect()
     )
     before: dict[tuple[str, int], tuple[int, int]] = {}
-    path, rows, seen = None, 0, 0
+    path, rows, seen = "", 0, 0
     for block in counted:
         if block["path"] != path:
             path, rows, seen = block["path"], 0, 0

@@ -14,6 +14,7 @@ from pyspark.sql.types import ArrayType, BinaryType, MapType, StructType
 
 from vedette.errors import PipelineError
 from vedette.schema.schema import Schema
+from vedette.spark.line_task import WHOLE
 from vedette.spark.lines import match_csv, match_lines, match_records
 from vedette.spark.match import match
 from vedette.spark.pipeline.config import (
@@ -33,7 +34,9 @@ from vedette.spark.types import schema_of
 
 _OPEN = Schema({}, closed=False)
 _LARGEST_CSV = 1 << 30  # bytes of one file: it crosses as a whole
+_LARGEST_GZIP = 1 << 28  # the same; larger ones are left to Spark
 _DIGITS = 32
+_FILE = "path string, modificationTime timestamp, length bigint, content binary"  # Spark's own; a stream must say it
 
 
 class Source(ABC):
@@ -96,14 +99,19 @@ class _Lines(_Raw):
         self._config = config
 
     def read(self, spark: SparkSession, *, streaming: bool) -> DataFrame:
-        reader: Any = _reader(spark, self._config, streaming=streaming)
+        # A gzip file cannot be cut anyway. Spark would stop at a damaged one; read by us, it is set aside.
+        is_whole = F.col("_metadata.file_name").endswith(".gz") & (F.col("_metadata.file_size") <= _LARGEST_GZIP)
         # Lines end where the local engine ends them; a carriage return alone ends none.
-        lines = reader.format("text").option("lineSep", "\n").load(self._config.path)
-        return lines.select(
-            F.col("value").cast("binary").alias("value"),
-            F.col("_metadata.file_path").alias("path"),
-            F.col("_metadata.file_block_start").alias("block"),
+        lines: DataFrame = (
+            _reader(spark, self._config, streaming=streaming)
+            .format("text")
+            .option("lineSep", "\n")
+            .load(self._config.path)
+            .where(~is_whole)
+            .select(F.col("value").cast("binary"), *_place(F.col("_metadata.file_block_start")))
         )
+        files = _whole_files(spark, self._config, streaming=streaming).where(is_whole)
+        return lines.unionAll(files.select(F.col("content").alias("value"), *_place(F.lit(WHOLE))))
 
     def outcomes(
         self,
@@ -125,8 +133,7 @@ class _CsvFiles(_Raw):
         self._config = config
 
     def read(self, spark: SparkSession, *, streaming: bool) -> DataFrame:
-        reader: Any = _reader(spark, self._config, streaming=streaming)
-        files = reader.format("binaryFile").load(self._config.path)
+        files = _whole_files(spark, self._config, streaming=streaming)
         too_large = F.raise_error(
             F.concat(
                 F.col("path"),
@@ -135,7 +142,7 @@ class _CsvFiles(_Raw):
             )
         )
         fits = F.when(F.col("length") > _LARGEST_CSV, too_large).otherwise(F.lit(True))
-        return files.where(fits).select("content", "path")
+        return files.where(fits).select("content", F.col("_metadata.file_path").alias("path"))
 
     def outcomes(
         self,
@@ -318,6 +325,16 @@ def _reader(spark: SparkSession, config: JsonlSource | CsvSource | ParquetSource
     if config.max_files_per_trigger is not None:
         reader = reader.option("maxFilesPerTrigger", config.max_files_per_trigger)
     return reader
+
+
+def _whole_files(spark: SparkSession, config: JsonlSource | CsvSource, *, streaming: bool) -> DataFrame:
+    reader = _reader(spark, config, streaming=streaming)
+    found: DataFrame = reader.format("binaryFile").schema(_FILE).load(config.path)
+    return found
+
+
+def _place(block: Column) -> tuple[Column, Column]:
+    return F.col("_metadata.file_path").alias("path"), block.cast("long").alias("block")
 
 
 def _is_one_file(path: str) -> bool:
