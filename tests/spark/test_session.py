@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import logging
 import os
@@ -116,6 +117,32 @@ def test_the_one_that_is_running_is_taken(spark: SparkSession, caplog: pytest.Lo
         again = session(master="local[2]", conf={"spark.driver.memory": "1g"})
     assert again.sparkContext is spark.sparkContext
     assert caplog.records == []
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kathmandu"])
+def test_times_mean_the_same_in_every_zone_of_a_session(zone: str, spark: SparkSession) -> None:
+    subscriptions = vd.Subscriptions({"naive": "timestamp", "sent": "timestamp", "day": "date"})
+    subscriptions.add("naive", "naive >= timestamp '2024-03-10 02:30:00' and naive < timestamp '2024-03-10 02:31:00'")
+    subscriptions.add("sent", "sent >= timestamp '2024-03-10T02:30:00Z' and sent < timestamp '2024-03-10T02:31:00Z'")
+    subscriptions.add("day", "day = date '2024-03-10'")
+    local = subscriptions.compile().match(
+        {
+            "naive": dt.datetime(2024, 3, 10, 2, 30),
+            "sent": dt.datetime(2024, 3, 10, 2, 30, tzinfo=dt.UTC),
+            "day": dt.date(2024, 3, 10),
+        }
+    )
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        events = spark.sql(
+            "select timestamp_ntz'2024-03-10 02:30:00' as naive, timestamp'2024-03-10 02:30:00Z' as sent, "
+            "date'2024-03-10' as day"
+        )
+        found = [row.subscription for row in vd.spark.match(events, subscriptions).collect()]
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+    assert found == local == ["naive", "sent", "day"]
 
 
 def test_settings_for_the_one_that_is_running_are_made_or_said_to_be_too_late(
