@@ -13,8 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from pyspark.errors import PySparkException
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StringType, StructField, StructType, VariantType
 
 from vedette.errors import SchemaError
@@ -217,6 +219,14 @@ def _has_parts(stored: DataType) -> bool:
     return isinstance(plain_type(stored), StructType | MapType | ArrayType)
 
 
+def _can_cross(stored: DataType) -> bool:
+    try:
+        to_arrow_type(stored, timezone="UTC")
+    except PySparkException:
+        return False
+    return True
+
+
 def _pruned(column: SparkColumn, stored: DataType, rests: set[str | None]) -> SparkColumn | None:
     """The value with only those parts that paths lead to (None: all of it); None where there are no such parts."""
     if None in rests:
@@ -235,6 +245,6 @@ def _pruned(column: SparkColumn, stored: DataType, rests: set[str | None]) -> Sp
     if isinstance(stored, ArrayType) and _has_parts(stored.elementType):
         elements = plain_type(stored.elementType)
         if _pruned(column, elements, rests) is None:  # only to see whether there is anything
-            return None
+            return column if _can_cross(stored) else None  # even so there may be a list, if one of nulls
         return F.transform(column, lambda each: _pruned(each, elements, rests))  # type: ignore[arg-type, return-value]
     return column if isinstance(stored, MapType) else None
