@@ -29,6 +29,7 @@ from vedette.spark.pipeline.config import (
 )
 from vedette.spark.pipeline.locations import local
 from vedette.spark.pipeline.routing import named
+from vedette.spark.pipeline.sinks.database import driver_of
 from vedette.spark.snapshots import Shipped
 from vedette.spark.types import schema_of
 
@@ -303,7 +304,8 @@ def _delta(spark: SparkSession, config: DeltaSource, *, streaming: bool) -> Data
 def _database(spark: SparkSession, config: JdbcSource) -> DataFrame:
     options: dict[str, Any] = {**config.options, "url": config.url}
     options |= {"query": config.query} if config.query is not None else {"dbtable": config.table}
-    for name, value in (("driver", config.driver), ("user", config.user), ("fetchsize", config.fetch_size)):
+    driver = config.driver or driver_of(config.url)
+    for name, value in (("driver", driver), ("user", config.user), ("fetchsize", config.fetch_size)):
         if value is not None:
             options[name] = value
     if config.password is not None:
