@@ -23,6 +23,7 @@ from vedette.matching.matcher import Matcher
 from vedette.matching.subscriptions import Subscriptions
 from vedette.schema.schema import Schema
 from vedette.spark.pipeline.config import load
+from vedette.spark.pipeline.failures import explained
 from vedette.spark.pipeline.sources import Source, source_of
 from vedette.spark.snapshots import ship
 
@@ -249,6 +250,25 @@ def test_a_stream_of_parquet_needs_a_file_to_begin_with(spark: SparkSession, tmp
     made = source(tmp_path, 'type = "parquet"\npath = "events"')
     with pytest.raises(PipelineError, match="Hint: a stream of Parquet files begins with at least one file there"):
         made.schema(spark)
+
+
+@pytest.mark.parametrize("begin", [0, 200], ids=["all of it", "one page"])
+def test_a_damaged_parquet_file_is_named(spark: SparkSession, begin: int, tmp_path: Path) -> None:
+    """Spark stops there. What would go on without it would lose events and say nothing."""
+    (tmp_path / "my events").mkdir()
+    path = tmp_path / "my events" / "2.parquet"
+    pq.write_table(table(), tmp_path / "my events" / "1.parquet")
+    made = source(tmp_path, 'type = "parquet"\npath = "my events"')
+    subscriptions = Subscriptions(made.schema(spark))
+    subscriptions.add("all", "price >= 0")
+    pq.write_table(table(), path, compression="NONE", use_dictionary=False)
+    octets = path.read_bytes()
+    path.write_bytes(octets[:begin] + b"\xff" * 400 + octets[begin + 400 :] if begin else octets[:400])
+    with pytest.raises(Exception, match=r"2\.parquet") as stopped:
+        outcomes(spark, made, subscriptions.compile(), tmp_path, streaming=False)
+    said = explained(stopped.value)
+    assert f"{path} cannot be read (" in said
+    assert said.endswith("take it away, or put a whole one in its place, and run again")
 
 
 def test_a_table_of_a_database(spark: SparkSession, tmp_path: Path) -> None:

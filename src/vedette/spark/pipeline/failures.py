@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import traceback
+from urllib.parse import unquote, urlparse
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -13,6 +14,7 @@ _STATE = re.compile(r"\s*SQLSTATE: \w+\s*$")
 _RAISED = re.compile(
     r"^(?:[\w.]*\.)?(?P<kind>\w*(?:Error|Exception|Unsettled|NotSupported|NotInstalled)): (?P<what>.+)", re.M
 )
+_UNREADABLE = re.compile(r"\[FAILED_READ_FILE\.\w+\] Encountered error while reading file (?P<file>.+?)\.\s")
 _PYTHON = "Traceback (most recent call last):"
 
 
@@ -29,7 +31,13 @@ def explained(error: BaseException) -> str:
     reason = texts[-1] if texts else type(error).__name__
     reason = _STATE.sub("", _STREAM.sub("", reason).strip())
     lines = [line.strip() for line in reason.splitlines() if line.strip() and not line.strip().startswith("at ")]
-    return lines[0] if lines else type(error).__name__
+    reason = lines[0] if lines else type(error).__name__
+    damaged = next(filter(None, map(_UNREADABLE.search, texts)), None)
+    if damaged is None:
+        return reason
+    file = damaged["file"]
+    place = unquote(urlparse(file).path) if file.startswith("file:") else file
+    return f"{place} cannot be read ({reason}): take it away, or put a whole one in its place, and run again"
 
 
 def _text(error: BaseException) -> str:
