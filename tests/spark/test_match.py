@@ -6,12 +6,13 @@ import datetime as dt
 import functools
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from pyspark.errors import SparkRuntimeException
+from pyspark.errors import PythonException, SparkRuntimeException
 from pyspark.sql import functions as F
 
 from tests.spark.random_tables import RandomTable
@@ -297,6 +298,16 @@ def test_events_that_break_the_schema_can_be_kept(spark: SparkSession) -> None:
     assert [row[:3] for row in found] == [(1, "s", None), (2, None, None), (3, "n", "ann")]
     assert [row[3] for row in found][::2] == [None, None]
     assert found[1][3].startswith("attribute 'due': 'so")
+
+
+def test_errors_in_workers_are_short(stock: DataFrame, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    matcher = _compiled().compile()
+    gone = replace(ship(matcher, spark), folder="/nowhere/to/be/found")
+    monkeypatch.setattr("vedette.spark.compiled._opened", lambda _: matcher)  # the driver has it still
+    with pytest.raises(PythonException) as error:
+        match(stock, gone).collect()
+    assert "vedette.errors.SnapshotError: the snapshot /nowhere/to/be/found is gone" in str(error.value)
+    assert len(str(error.value).splitlines()) < 8
 
 
 def test_a_schema_of_some_attributes_leaves_the_others_as_they_are(spark: SparkSession) -> None:

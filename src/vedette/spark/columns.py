@@ -25,7 +25,7 @@ from vedette.schema.schema import Schema
 from vedette.schema.tables import check_stored
 from vedette.spark.types import arrow_type, plain_type, spark_type
 
-_MOST_KEYS = 8  # of one map are looked up in the JVM; where more are asked for, the whole map crosses
+_MOST_KEYS = 6  # of one map are looked up in the JVM, key by key; where more are asked for, the whole map costs less
 
 _Fields: TypeAlias = Callable[[int], SparkColumn]  # the n-th field of something
 

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from vedette.errors import NotSupported
+from vedette.errors import NotSupported, VedetteError
 from vedette.kernels.labels import Joined, Labels, joined
 from vedette.kernels.rows import Rows
 from vedette.matching.matcher import Matcher
@@ -27,7 +27,7 @@ SEPARATOR, BETWEEN, REJECTED, ESCAPE = "\x1f", "\x1e", "\x1d", "\x1b"
 # What stands for these characters in labels that contain one of them; ESCAPE itself is the first to be replaced.
 ESCAPES = {ESCAPE: f"{ESCAPE}e", SEPARATOR: f"{ESCAPE}s", BETWEEN: f"{ESCAPE}b", REJECTED: f"{ESCAPE}r"}
 
-_FIRST_SLICE = 1024  # events that are matched before it is known how many matches they have
+_FIRST_SLICE = 64  # events that are matched before it is known how many matches they have
 _MATCHES = 4_000_000  # at a time, about: more cost memory and gain nothing
 _MOST_TEXT = 32 << 20  # bytes of one array that goes back; Arrow's limit is 2 GiB
 _LONGEST = (1 << 31) - 1
@@ -49,9 +49,13 @@ def matching(task: Task) -> Callable[[Iterator[Any]], Iterator[Any]]:
 
     # Spark tells by these hints what kind of function it is.
     def texts(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
-        worker = _Worker(task)
-        for columns in batches:
-            yield from worker.texts(columns if isinstance(columns, tuple) else (columns,))
+        try:
+            worker = _Worker(task)
+            for columns in batches:
+                yield from worker.texts(columns if isinstance(columns, tuple) else (columns,))
+        except VedetteError as error:
+            # Spark shows the trace with the message, and the message says it all.
+            raise error.with_traceback(None) from None
 
     return texts
 
