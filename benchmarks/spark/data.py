@@ -29,13 +29,13 @@ _FILES = 16  # so that cores end together
 @contextmanager
 def started(master: str = "local[*]", **conf: str) -> Iterator[SparkSession]:
     """A session with the product's settings, for the time of the block; or the one that is running anyway."""
+    if SparkSession.getActiveSession() is not None:
+        yield session()
+        return
     os.environ["PYSPARK_PYTHON"] = sys.executable
     # Workers of clusters start elsewhere, and unpickle functions of these modules.
     root = str(Path(__file__).resolve().parents[2])
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
-    if SparkSession.getActiveSession() is not None:
-        yield session()
-        return
     settings = {"spark.ui.enabled": "false", "spark.driver.memory": "3g"}
     spark = session(app="vedette-bench", master=master, conf={**settings, **conf})
     try:
