@@ -96,7 +96,7 @@ def test_a_byte_order_mark_is_no_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["e.jsonl.gz", "e.ndjson.gz", "e.json", "e.NDJSON"])
 def test_names_and_gzip(tmp_path: Path, name: str) -> None:
     content = b'{"x":1}\n{"x":2}\n'
-    (chunk,) = chunks_of(tmp_path / name, gzip.compress(content) if name.endswith("gz") else content)
+    (chunk,) = chunks_of(tmp_path / name, gzip.compress(content, mtime=0) if name.endswith("gz") else content)
     assert [event["x"] for event in chunk.events] == [1, 2]
 
 
@@ -133,7 +133,7 @@ def test_standard_input_is_judged_by_its_first_chunk(monkeypatch: pytest.MonkeyP
 
 
 def test_gzip_on_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    stream = io.BufferedReader(io.BytesIO(gzip.compress(b'{"x":1}\n')))  # type: ignore[arg-type]
+    stream = io.BufferedReader(io.BytesIO(gzip.compress(b'{"x":1}\n', mtime=0)))  # type: ignore[arg-type]
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stream))
     assert [chunk.events for chunk in read_events("-")] == [[{"x": 1}]]
 
@@ -167,7 +167,7 @@ def test_cloud_events(tmp_path: Path) -> None:
         ("missing.jsonl", None, "no such file\nHint"),
         ("e.txt", b"{}", "the name does not say which format it has\nHint"),
         ("noending", b"{}", "the name does not say which format it has\nHint"),
-        ("e.jsonl.gz", gzip.compress(b'{"x":1}\n' * 1000)[:-20], "is a damaged gzip file"),
+        ("e.jsonl.gz", gzip.compress(b'{"x":1}\n' * 1000, mtime=0)[:-20], "is a damaged gzip file"),
         ("e.jsonl", "{}".encode("utf-16"), "is UTF-16 text, not UTF-8\nHint"),
     ],
 )
