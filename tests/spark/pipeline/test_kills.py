@@ -112,9 +112,16 @@ def _seen(place: Workplace, pattern: str) -> int:
     return sum(1 for _ in place.folder.glob(pattern))
 
 
-def _kill_at_some_moment(place: Workplace, draw: random.Random) -> bool:
-    """One life, and its end; False if it came to a good end before."""
-    moment = draw.choice(["starting", *_MOMENTS])
+def _moments(draw: random.Random, count: int) -> list[str]:
+    """So many, all of them as often as the others, in any order."""
+    kinds = ["starting", *_MOMENTS]
+    moments = [*kinds * (count // len(kinds)), *draw.sample(kinds, count % len(kinds))]
+    draw.shuffle(moments)
+    return moments
+
+
+def _kill(place: Workplace, moment: str, draw: random.Random) -> bool:
+    """One life, and its end at about that moment; False if it came to a good end before."""
     later = draw.randrange(2)  # so many times more is the moment waited for
     delay = draw.uniform(0, 4) if moment == "starting" else draw.choice([0, draw.uniform(0, 0.3)])
     log = place.folder / "run.log"
@@ -132,7 +139,7 @@ def _kill_at_some_moment(place: Workplace, draw: random.Random) -> bool:
             assert process.returncode == 0, log.read_text()[-6000:]
             return False
         kill_all(process)
-    print(f"killed: {moment}, {later} more, {delay:.3f} s later; {_seen(place, 'state/commits/*')} committed")
+    print(f"killed: {moment}, {later} more, {delay:.3f} s later; {_seen(place, 'state/commits/[0-9]*')} committed")
     return True
 
 
@@ -154,8 +161,8 @@ def test_kills(tmp_path: Path, events: Path, undisturbed: dict[str, list[str]]) 
     place = Workplace(tmp_path)
     place.subscribe(*SUBSCRIPTIONS)
     describe(place, events, files=1)
-    for kill in range(KILLS):
-        assert _kill_at_some_moment(place, draw), f"it ended before kill {kill}: give it more files"
+    for number, moment in enumerate(_moments(draw, KILLS)):
+        assert _kill(place, moment, draw), f"it ended before kill {number}: give it more files"
     describe(place, events, files=FILES)
     _to_the_end(place)
     for sink, lines in undisturbed.items():
@@ -169,9 +176,9 @@ def test_kills_while_subscriptions_change(tmp_path: Path, events: Path, undistur
     place = Workplace(tmp_path)
     describe(place, events, files=2)
     versions = [compiled(SUBSCRIPTIONS), compiled(OTHERS)]
-    for kill in range(KILLS_BETWEEN_CHANGES):
-        place.subscribe(*(OTHERS if kill % 2 else SUBSCRIPTIONS))
-        assert _kill_at_some_moment(place, draw), f"it ended before kill {kill}: give it more files"
+    for number, moment in enumerate(_moments(draw, KILLS_BETWEEN_CHANGES)):
+        place.subscribe(*(OTHERS if number % 2 else SUBSCRIPTIONS))
+        assert _kill(place, moment, draw), f"it ended before kill {number}: give it more files"
     describe(place, events, files=FILES)
     _to_the_end(place)
     by_version = {matcher.version: matcher for matcher in versions}
@@ -259,13 +266,13 @@ def test_a_signal_ends_it_well(tmp_path: Path, events: Path, number: int, undist
     describe(place, events, files=1)
     log = place.folder / "run.log"
     with started(place.pipeline, log) as process:
-        _wait_for(lambda: _seen(place, "state/commits/*") >= 2 or process.poll() is not None)
+        _wait_for(lambda: _seen(place, "state/commits/[0-9]*") >= 2 or process.poll() is not None)
         process.send_signal(number)
         assert process.wait(120) == 0, log.read_text()[-6000:]
     assert "Stopping after the current micro-batch" in log.read_text()
     assert "Stopped: " in log.read_text()
     assert "Traceback" not in log.read_text()
-    assert 2 <= _seen(place, "state/commits/*") < FILES
+    assert 2 <= _seen(place, "state/commits/[0-9]*") < FILES
     assert _seen(place, "out/_staging/*") == 0
     describe(place, events, files=FILES)
     _to_the_end(place)
