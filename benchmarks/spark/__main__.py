@@ -81,6 +81,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     begin, before = time.perf_counter(), machine()
     if before["load"][0] > 1.0:
         console.print(f"Note: the machine is busy (load {before['load'][0]:.1f}), so times are too bad")
+    if given.quick:
+        console.print("Note: small sizes show that it runs; what Spark needs to begin outweighs everything else")
     found = []
     for part in parts:
         if len(parts) > 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,16 +41,18 @@ def measure(plan: Plan) -> Result:
         size = sum(path.stat().st_size for path in Path(shipped.folder).rglob("*") if path.is_file())
         path = data.write_events(Path(folder) / "events", plan.memory_events)
         found = match(spark.read.parquet(str(path)), shipped).select(F.count("*")).collect()[0][0]
-        workers = [share for share in (share_of(pid, name) for pid in _python_workers()) if share is not None]
-    return _result(plan, size, found, workers)
+        # The driver maps the same files, so that without it a part of them would belong to nobody.
+        shares = {"driver": share_of(os.getpid(), name)}
+        shares |= {f"Python worker {number}": share_of(pid, name) for number, pid in enumerate(_python_workers(), 1)}
+    return _result(plan, size, found, {process: share for process, share in shares.items() if share is not None})
 
 
-def _result(plan: Plan, size: int, found: int, workers: list[Share]) -> Result:
+def _result(plan: Plan, size: int, found: int, shares: dict[str, Share]) -> Result:
     result = Result("e", f"W2, {plan.memory_filters:,} filters, two executors, MiB")
-    for number, share in enumerate(workers, 1):
+    for process, share in shares.items():
         result.rows.append(
             {
-                "process": f"Python worker {number}",
+                "process": process,
                 "all it maps (RSS)": share.rss / _MIB,
                 "its share (PSS)": share.pss / _MIB,
                 "of the snapshot": share.file_rss / _MIB,
@@ -57,14 +60,14 @@ def _result(plan: Plan, size: int, found: int, workers: list[Share]) -> Result:
                 "its own of that": share.file_private / _MIB,
             }
         )
-    mapped, held = sum(share.file_rss for share in workers), sum(share.file_pss for share in workers)
+    held = sum(share.file_pss for share in shares.values())
+    most = max((share.file_rss for share in shares.values()), default=0)
     result.notes.append(
-        f"the snapshot's files are {size / _MIB:,.0f} MiB; {len(workers)} workers map {mapped / _MIB:,.0f} MiB of "
-        f"them, which take {held / _MIB:,.0f} MiB of memory; {found:,} matches"
+        f"the snapshot's files are {size / _MIB:,.0f} MiB; {len(shares)} processes have up to {most / _MIB:,.0f} MiB of "
+        f"them mapped, and all of it together takes {held / _MIB:,.0f} MiB of memory; {found:,} matches"
     )
-    if held:
-        result.ratios.append(Ratio("copies of the snapshot in memory, at most", held / size))
-        result.ratios.append(Ratio("workers for each copy", mapped / held))
+    if most:
+        result.ratios.append(Ratio(f"copies in memory for {len(shares)} processes", held / most))
     return result
 
 
