@@ -42,9 +42,12 @@ def measure(plan: Plan) -> Result:
         path = data.write_events(Path(folder) / "events", plan.memory_events)
         found = match(spark.read.parquet(str(path)), shipped).select(F.count("*")).collect()[0][0]
         # The driver maps the same files, so that without it a part of them would belong to nobody.
-        shares = {"driver": share_of(os.getpid(), name)}
-        shares |= {f"Python worker {number}": share_of(pid, name) for number, pid in enumerate(_python_workers(), 1)}
-    return _result(plan, size, found, {process: share for process, share in shares.items() if share is not None})
+        driver = share_of(os.getpid(), name)
+        workers = [share for share in (share_of(pid, name) for pid in _python_workers()) if share is not None]
+    shares = {f"Python worker {number}": share for number, share in enumerate(workers, 1)}
+    if driver is not None:
+        shares["driver"] = driver
+    return _result(plan, size, found, shares)
 
 
 def _result(plan: Plan, size: int, found: int, shares: dict[str, Share]) -> Result:
@@ -63,8 +66,8 @@ def _result(plan: Plan, size: int, found: int, shares: dict[str, Share]) -> Resu
     held = sum(share.file_pss for share in shares.values())
     most = max((share.file_rss for share in shares.values()), default=0)
     result.notes.append(
-        f"the snapshot's files are {size / _MIB:,.0f} MiB; {len(shares)} processes have up to {most / _MIB:,.0f} MiB of "
-        f"them mapped, and all of it together takes {held / _MIB:,.0f} MiB of memory; {found:,} matches"
+        f"the snapshot's files are {size / _MIB:,.0f} MiB; {len(shares)} processes map up to {most / _MIB:,.0f} MiB of "
+        f"them, and all of it together takes {held / _MIB:,.0f} MiB of memory; {found:,} matches"
     )
     if most:
         result.ratios.append(Ratio(f"copies in memory for {len(shares)} processes", held / most))
