@@ -15,7 +15,7 @@ from vedette.cli.loading import load_subscriptions
 from vedette.cli.places import STANDARD, refuse_clashes
 from vedette.cli.streams import EventStream, paths_of
 from vedette.cli.terminal import Terminal
-from vedette.files.matched import ChunkMatcher
+from vedette.files.matched import ChunkMatcher, columns_read
 from vedette.files.output import MatchWriter, RejectWriter, match_writer
 from vedette.files.problems import BadSubscriptions
 from vedette.files.schemas import read_schema
@@ -142,7 +142,7 @@ def _prepare(options: MatchOptions, tally: Tally, terminal: Terminal) -> _Job:
     first = events.peek()
     with terminal.working("building the index (the first time, its loops are compiled)"):
         matcher = subscriptions.compile(options.index.value, sample=None if first is None else first.events)
-        columns = _columns(matcher, schema)
+        columns = columns_read(matcher, schema)
         chunks = ChunkMatcher(matcher, columns, options.threads or usable_cores())
         matches_per_event = 0.0 if first is None else chunks.warm_up(first)
     tally.subscriptions = len(matcher)
@@ -175,16 +175,6 @@ def usable_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return max(1, len(os.sched_getaffinity(0)))
     return os.cpu_count() or 1
-
-
-def _columns(matcher: Matcher, schema: Schema | None) -> tuple[Column, ...]:
-    """What is read of every event: what subscriptions ask for, and all that a given schema promises.
-
-    Whether an event breaks the schema that somebody wrote must not depend on who subscribed.
-    """
-    asked = matcher.segment.codebook.columns
-    promised = () if schema is None else [Column(path, schema[path]) for path in schema if not path.endswith(".*")]
-    return tuple(dict.fromkeys((*asked, *promised)))
 
 
 def _infer(events: EventStream, terminal: Terminal, *, show: bool) -> None:

@@ -15,9 +15,20 @@ from vedette.kernels.rows import Rows
 from vedette.matching.matcher import Matcher
 from vedette.schema.columns import Column
 from vedette.schema.encode import Encoded, encode
+from vedette.schema.schema import Schema
 
 _FIRST_SLICE = 1024  # events that are matched before anything is known of how many matches they have
 _MATCHES = 4_000_000  # at a time, about: more cost memory and gain nothing
+
+
+def columns_read(matcher: Matcher, given: Schema | None) -> tuple[Column, ...]:
+    """What is read of every event: what subscriptions ask for, and all that a given schema promises.
+
+    Whether an event breaks the schema that somebody wrote must not depend on who subscribed.
+    """
+    asked = matcher.segment.codebook.columns
+    promised = () if given is None else [Column(path, given[path]) for path in given if not path.endswith(".*")]
+    return tuple(dict.fromkeys((*asked, *promised)))
 
 
 class MatchedSlice(NamedTuple):

@@ -19,6 +19,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 from numpy.typing import NDArray
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from vedette.errors import FileError
@@ -56,7 +57,7 @@ def cores(spark: SparkSession) -> int:
     """How many tasks run at a time."""
     try:
         return int(spark.sparkContext.defaultParallelism)
-    except Exception:  # a client of Spark Connect is not told
+    except PySparkException:  # a client of Spark Connect is not told
         return 8
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -23,10 +23,9 @@ from vedette.files.chunks import EventChunk, RejectedEvent
 from vedette.files.csv_events import CsvEvents
 from vedette.files.jsonl_events import json_chunks
 from vedette.files.lines import Lines, split
-from vedette.files.matched import ChunkMatcher, MatchedSlice
+from vedette.files.matched import ChunkMatcher, MatchedSlice, columns_read
 from vedette.files.sources import BytesSource
 from vedette.kernels.rows import events_of
-from vedette.schema.columns import Column
 from vedette.schema.schema import Schema
 from vedette.spark.kept import kept_columns
 from vedette.spark.snapshots import Shipped, opened
@@ -46,11 +45,6 @@ class LineTask:
     numbers: bool = False  # of rows alone are ids: there is only one file
     before: dict[tuple[str, int], tuple[int, int]] | None = None  # rows and lines before each block of a file
     read: Accumulator[int] | None = None  # hears how many rows there were, good and bad
-
-    def columns(self, asked: Iterable[Column]) -> tuple[Column, ...]:
-        """What is read of every event: what subscriptions ask for, and all that a given schema promises."""
-        promised = () if self.schema is None else [Column(p, self.schema[p]) for p in self.schema if p[-2:] != ".*"]
-        return tuple(dict.fromkeys((*asked, *promised)))
 
 
 class _Reader(ABC):
@@ -174,7 +168,7 @@ class CsvReader(_Reader):
 def match_rows(batches: Iterator[Any], task: LineTask, reader: _Reader, schema: Any) -> Iterator[Any]:
     """Batches of raw rows in, batches of outcomes (with this Arrow schema) out."""
     matcher = opened(task.shipped)
-    chunks = ChunkMatcher(matcher, task.columns(matcher.segment.codebook.columns))
+    chunks = ChunkMatcher(matcher, columns_read(matcher, task.schema))
     subscribers = matcher.segment.records.table.column(2)
     for batch in batches:
         for chunk, id_of, place_of in reader.read(batch):

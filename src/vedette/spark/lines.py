@@ -21,8 +21,9 @@ from vedette.spark.kept import kept_type
 from vedette.spark.line_task import WHOLE, CsvReader, LineReader, LineTask, RecordReader, match_rows
 from vedette.spark.snapshots import Shipped
 
-_HEAD = ("event", "subscription", "subscriber", "kind", "version")
-_TAIL = ("place", "reason", "raw")
+# What outcomes are made of: these, the attributes that are kept, and those.
+HEAD = ("event", "subscription", "subscriber", "kind", "version")
+TAIL = ("place", "reason", "raw")
 LINES = ("value", "path", "block")
 RECORDS = ("value", "topic", "partition", "offset")
 FILES = ("content", "path")
@@ -79,7 +80,7 @@ def match_csv(
 def outcome_schema(keep: Sequence[str], schema: Schema | None) -> StructType:
     """The columns of outcomes."""
     kept = [StructField(path, kept_type(path, schema)) for path in keep]
-    return StructType([_text(name) for name in _HEAD] + kept + [_text(name) for name in _TAIL])
+    return StructType([_text(name) for name in HEAD] + kept + [_text(name) for name in TAIL])
 
 
 def _text(name: str) -> StructField:

@@ -13,9 +13,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from vedette.errors import InputError
+from vedette.spark.lines import HEAD, TAIL
 
-HEAD = ("event", "subscription", "subscriber", "kind", "version")
-TAIL = ("place", "reason", "raw")
 NOTIFICATION = ("id", *HEAD)  # the columns that every notification has, before those that are kept
 REJECT = ("id", "event", *TAIL)  # the columns of a quarantine
 

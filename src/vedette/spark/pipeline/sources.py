@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyspark.accumulators import Accumulator
@@ -89,14 +90,29 @@ class _Raw(Source):
 
     counts_itself = True
 
+    def __init__(self, given: Schema | None, matching: Callable[..., DataFrame]) -> None:
+        super().__init__(given)
+        self._matching = matching
+
     def schema(self, spark: SparkSession) -> Schema:
         """The given one; else attributes have the types that subscriptions expect of them."""
         return _OPEN if self.given is None else self.given
 
+    def outcomes(
+        self,
+        batch: DataFrame,
+        shipped: Shipped,
+        keep: Sequence[str],
+        schema: Schema,
+        *,
+        read: Accumulator[int] | None = None,
+    ) -> DataFrame:
+        return self._matching(batch, shipped, keep=keep, schema=self.given, read=read)
+
 
 class _Lines(_Raw):
     def __init__(self, config: JsonlSource, given: Schema | None) -> None:
-        super().__init__(given)
+        super().__init__(given, functools.partial(match_lines, numbers=_is_one_file(config.path)))
         self._config = config
 
     def read(self, spark: SparkSession, *, streaming: bool) -> DataFrame:
@@ -114,23 +130,10 @@ class _Lines(_Raw):
         files = _whole_files(spark, self._config, streaming=streaming).where(is_whole)
         return lines.unionAll(files.select(F.col("content").alias("value"), *_place(F.lit(WHOLE))))
 
-    def outcomes(
-        self,
-        batch: DataFrame,
-        shipped: Shipped,
-        keep: Sequence[str],
-        schema: Schema,
-        *,
-        read: Accumulator[int] | None = None,
-    ) -> DataFrame:
-        return match_lines(
-            batch, shipped, keep=keep, schema=self.given, numbers=_is_one_file(self._config.path), read=read
-        )
-
 
 class _CsvFiles(_Raw):
     def __init__(self, config: CsvSource, given: Schema | None) -> None:
-        super().__init__(given)
+        super().__init__(given, functools.partial(match_csv, numbers=_is_one_file(config.path)))
         self._config = config
 
     def read(self, spark: SparkSession, *, streaming: bool) -> DataFrame:
@@ -145,23 +148,10 @@ class _CsvFiles(_Raw):
         fits = F.when(F.col("length") > _LARGEST_CSV, too_large).otherwise(F.lit(True))
         return files.where(fits).select("content", F.col("_metadata.file_path").alias("path"))
 
-    def outcomes(
-        self,
-        batch: DataFrame,
-        shipped: Shipped,
-        keep: Sequence[str],
-        schema: Schema,
-        *,
-        read: Accumulator[int] | None = None,
-    ) -> DataFrame:
-        return match_csv(
-            batch, shipped, keep=keep, schema=self.given, numbers=_is_one_file(self._config.path), read=read
-        )
-
 
 class _Records(_Raw):
     def __init__(self, config: KafkaSource, given: Schema | None) -> None:
-        super().__init__(given)
+        super().__init__(given, match_records)
         self._config = config
 
     def read(self, spark: SparkSession, *, streaming: bool) -> DataFrame:
@@ -180,17 +170,6 @@ class _Records(_Raw):
         reader: Any = spark.readStream if streaming else spark.read
         records: DataFrame = reader.format("kafka").options(**options).load()
         return records.select("value", "topic", "partition", "offset")
-
-    def outcomes(
-        self,
-        batch: DataFrame,
-        shipped: Shipped,
-        keep: Sequence[str],
-        schema: Schema,
-        *,
-        read: Accumulator[int] | None = None,
-    ) -> DataFrame:
-        return match_records(batch, shipped, keep=keep, schema=self.given, read=read)
 
 
 # ---------------------------------------------------------------- tables of Spark
