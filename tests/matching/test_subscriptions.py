@@ -74,8 +74,10 @@ def test_a_text_that_makes_no_sense_changes_nothing() -> None:
         subs.add("b", "n = = 2")
     with pytest.raises(FilterError, match="m"):
         subs.replace("a", "m = 2")
-    with pytest.raises(NotSupported, match="pattern"):
-        subs.add("b", "[n = 1] ; [n = 2]")
+    with pytest.raises(FilterError, match="unknown attribute m"):
+        subs.add("b", "[n = 1] ; [m = 2]")
+    with pytest.raises(NotSupported, match="forecasts"):
+        subs.replace("a", "n = 2", predict={"within": 3})
     assert _ids(subs, n=1) == ["a"]
     assert list(subs) == ["a"]
 
@@ -183,8 +185,11 @@ def test_an_error_in_a_batch_names_its_record(live: bool) -> None:
         subs.add_many([good, good])
     with pytest.raises(InputError, match="record 0, subscription 'y': the subscriber of"):
         subs.add_many([{"id": "y", "when": "n = 1", "subscriber": 7}])
-    with pytest.raises(NotSupported, match="line 3, subscription 'p': a pattern"):
-        subs.add_many([{"id": "p", "when": "[n = 1] ; [n = 2]", "line": 3}])
+    with pytest.raises(NotSupported, match="line 3, subscription 'p': `predict` asks for forecasts"):
+        subs.add_many([good, {"id": "p", "when": "n = 1", "predict": {"within": 3}, "line": 3}])
+    if live:
+        with pytest.raises(NotSupported, match="line 3, subscription 'p': a pattern"):
+            subs.add_many([{"id": "p", "when": "[n = 1] ; [n = 2]", "line": 3}])
     assert len(subs) == 0
     assert list(subs) == []
 

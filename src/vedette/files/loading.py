@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from vedette.errors import FilterError, NotSupported
-from vedette.files.problems import FILTERS_ONLY, BadSubscriptions, Problem, refusal
+from vedette.files.problems import FILTERS_ONLY, LEAVE_IT_OUT, BadSubscriptions, Problem, refusal
 from vedette.files.subscriptions import SubscriptionRecord, SubscriptionRows
 from vedette.matching.subscriptions import Subscriptions
 from vedette.schema.schema import Schema
@@ -20,25 +20,29 @@ def load_rows(
     records: Iterable[SubscriptionRecord] | None = None,
     consequence: str = "nothing was written",
     told: Callable[[int], None] | None = None,
+    patterns: bool = False,
 ) -> Subscriptions:
     """The set that rows describe; BadSubscriptions says what is wrong with every one that cannot be matched.
 
     `records` are those of the rows, where they have been read already; `told` hears now and then how many were read.
+    Where `patterns` can be matched they are taken, too.
     """
     subscriptions = Subscriptions(schema)
     problems: list[Problem] = []
     for number, record in enumerate(rows if records is None else records, 1):
         if told is not None and number % _STRIDE == 0:
             told(number)
-        error: FilterError | NotSupported | None = refusal(record)
+        error: FilterError | NotSupported | None = refusal(record, patterns=patterns)
         if error is None:
             try:
-                subscriptions.add(record.id, record.when, subscriber=record.subscriber)
-                continue
+                subscriptions.add(record.id, record.when, subscriber=record.subscriber, predict=record.predict)
+                if patterns or record.id not in subscriptions.patterns:
+                    continue
+                error = NotSupported(f"a pattern over several events: {FILTERS_ONLY}\n{LEAVE_IT_OUT}")
             except FilterError as wrong:
                 error = wrong
             except NotSupported as more:
-                error = NotSupported(f"{more}: {FILTERS_ONLY}\nHint: leave it out, or write it as a filter")
+                error = more if "\nHint: " in str(more) else NotSupported(f"{more}\n{LEAVE_IT_OUT}")
         problems.append(Problem.of_error(record, error))
     problems += map(Problem.of_reject, rows.rejects)
     if problems:

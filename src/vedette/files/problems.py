@@ -10,7 +10,8 @@ from vedette.errors import FilterError, InputError, LimitError, NotSupported
 from vedette.files.subscriptions import RejectedSubscription, SubscriptionRecord
 from vedette.language.lint import Lint
 
-FILTERS_ONLY = "this version matches filters only"
+FILTERS_ONLY = "only filters are matched here"
+LEAVE_IT_OUT = "Hint: leave it out, or write it as a filter"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +75,13 @@ class BadSubscriptions(InputError):
         super().__init__("\n\n".join([*parts, f"{total}; {consequence}."]))
 
 
-def refusal(record: SubscriptionRecord) -> NotSupported | None:
-    """Why a record asks for more than matching a filter, whatever its text says."""
+def refusal(record: SubscriptionRecord, *, patterns: bool = False) -> NotSupported | None:
+    """Why a record asks for more than matching a filter (or a pattern), whatever its text says."""
     if record.dialect not in (None, "vedette"):
         return NotSupported(
-            f"the dialect {record.dialect!r} is not known: {FILTERS_ONLY}, in its own language\n"
+            f"the dialect {record.dialect!r} is not known\n"
             "Hint: write the filter as in LANGUAGE.md, e.g. status = 'denied' and price < 120"
         )
-    if record.predict is not None:
-        return NotSupported(
-            f"`predict` asks for forecasts, which need a pattern: {FILTERS_ONLY}\nHint: leave `predict` out"
-        )
+    if record.predict is not None and not patterns:
+        return NotSupported(f"`predict` asks for forecasts of patterns: {FILTERS_ONLY}\nHint: leave `predict` out")
     return None

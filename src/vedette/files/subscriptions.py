@@ -11,12 +11,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
-from vedette.errors import FileError
+from vedette.errors import FileError, InputError
 from vedette.files.jsonl_events import json_error
 from vedette.files.lines import split
 from vedette.files.parquet_events import ParquetEvents
 from vedette.files.sources import Source, source_of
 from vedette.files.yaml_text import yaml_records
+from vedette.matching.patterns import Predict
 from vedette.schema.keys import read
 from vedette.schema.types import Kind
 
@@ -259,15 +260,12 @@ def _predict(record: dict[Any, Any]) -> Mapping[str, Any] | None:
     predict = record.get("predict")
     if predict is None:
         return None
-    hint = 'write e.g. {"within": 10, "threshold": 0.8}'
-    if not isinstance(predict, dict):
-        raise _Bad(f"`predict` is {_shown(predict)}, not an object", hint)
-    within, threshold = predict.get("within"), predict.get("threshold", 0.5)
-    if type(within) is not int or within < 1:
-        raise _Bad(f"`within` of `predict` is {_shown(within)}, not a number of events", hint)
-    if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
-        raise _Bad(f"`threshold` of `predict` is {_shown(threshold)}, not a probability", hint)
-    return predict
+    try:
+        Predict.of(predict)
+    except InputError as error:
+        reason, _, hint = str(error).partition("\nHint: ")
+        raise _Bad(reason, hint) from None
+    return dict(predict)
 
 
 def _shown(value: Any) -> str:

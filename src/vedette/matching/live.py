@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 from vedette.errors import InputError, NotSupported, UnknownSubscription
 from vedette.language.normalform import NormalForm
 from vedette.matching.draft import Draft
+from vedette.matching.given import check_texts, placed, read_records, taken
 from vedette.matching.made_up import SAMPLE
 from vedette.matching.matcher import Matcher, Reader, counted
+from vedette.matching.patterns import NEEDS_PATTERN
 from vedette.matching.segment import Drawn, Segment
-from vedette.matching.subscriptions import check_texts, placed, read_records, taken
 from vedette.matching.templates import Templates
 from vedette.matching.view import Events, Part, View, all_alive
 from vedette.schema.columns import Column, ColumnData
@@ -84,9 +85,11 @@ class LiveMatcher(Reader):
         """Add records as `Subscriptions.add_many` takes them, all at once; returns how many."""
         new: dict[str, tuple[str, str, NormalForm, str | None]] = {}
         places: dict[str, str] = {}
-        for id_, when, subscriber, where in read_records(records):
+        for id_, when, subscriber, predict, where in read_records(records):
             try:
                 check_texts(id_, when, subscriber)
+                if predict is not None:
+                    raise NotSupported(NEEDS_PATTERN)
                 if id_ in new:
                     raise InputError(taken(id_))
                 new[id_] = id_, when, self._templates.normal_form(when), subscriber

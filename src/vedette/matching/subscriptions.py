@@ -2,38 +2,41 @@
 
 from __future__ import annotations
 
-import datetime as dt
+import itertools
 import os
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from vedette.errors import FilterError, InputError, NotSupported, SchemaError, UnknownSubscription
+from vedette.errors import InputError, NotSupported, SchemaError, UnknownSubscription
+from vedette.language.check import check
 from vedette.language.normalform import NormalForm
 from vedette.matching.draft import Draft
+from vedette.matching.given import check_texts, placed, read_records, taken
 from vedette.matching.indexes import DEFAULT
 from vedette.matching.made_up import SAMPLE
 from vedette.matching.matcher import Matcher
+from vedette.matching.patterns import NEEDS_PATTERN, PatternRecord, Predict
 from vedette.matching.segment import Drawn, Segment
-from vedette.matching.templates import Templates
+from vedette.matching.templates import IsPattern, Templates
 from vedette.matching.view import Events
 from vedette.schema.encode import check_batch, encode
-from vedette.schema.keys import read
 from vedette.schema.schema import Schema
-from vedette.schema.types import Kind
 
 if TYPE_CHECKING:
     from vedette.matching.live import LiveMatcher
 
 Progress: TypeAlias = Callable[[str], None]
 _TIDY = 10_000  # removed subscriptions that are kept before they are swept out
+_PATTERN = -1  # the ordinal of a pattern, which no index holds
 
 
 class Subscriptions:
-    """Subscriptions by id, in the order of addition."""
+    """Subscriptions by id, in the order of addition: filters over one event, and patterns over several."""
 
     def __init__(self, schema: Schema | Mapping[str, Any] | None = None) -> None:
         self.schema = schema_of(schema)
@@ -42,41 +45,62 @@ class Subscriptions:
         self._draft = Draft()
         self._ordinals: dict[str, int] = {}
         self._alive = bytearray()
+        self._patterns: dict[str, PatternRecord] = {}
 
     # ------------------------------------------------------------ changes
 
-    def add(self, id_: str, when: str, *, subscriber: str | None = None) -> None:
-        """Add a subscription; InputError if the id is taken, FilterError if the text makes no sense."""
+    def add(
+        self,
+        id_: str,
+        when: str,
+        *,
+        subscriber: str | None = None,
+        predict: Predict | Mapping[str, Any] | None = None,
+    ) -> None:
+        """Add a subscription; InputError if the id is taken, FilterError if the text makes no sense.
+
+        Of a pattern, `predict` asks for forecasts: `{"within": 10, "threshold": 0.8, "features": ["temp > 25"]}`.
+        """
         check_texts(id_, when, subscriber)
         if id_ in self._ordinals:
             raise InputError(taken(id_))
-        self._append(id_, when, self._templates.normal_form(when), subscriber)
+        self._append(self._read(id_, when, subscriber, predict))
 
     def remove(self, id_: str) -> None:
         """Remove a subscription; UnknownSubscription if there is none."""
         ordinal = self._ordinal(id_)
         del self._ordinals[id_]
+        if ordinal == _PATTERN:
+            del self._patterns[id_]
+            return
         self._alive[ordinal] = 0
         if len(self._alive) > _TIDY + 2 * len(self._ordinals):
             self._sweep()
 
-    def replace(self, id_: str, when: str, *, subscriber: str | None = None) -> None:
+    def replace(
+        self,
+        id_: str,
+        when: str,
+        *,
+        subscriber: str | None = None,
+        predict: Predict | Mapping[str, Any] | None = None,
+    ) -> None:
         """Let an id say something else from now on; it comes last in the order of addition."""
         check_texts(id_, when, subscriber)
-        form = self._templates.normal_form(when)
+        made = self._read(id_, when, subscriber, predict)
         self.remove(id_)
-        self._append(id_, when, form, subscriber)
+        self._append(made)
 
     def add_many(self, records: Iterable[Mapping[str, Any]]) -> int:
-        """Add records with `id`, `when` and perhaps `subscriber` and `expires`; returns how many. All, or none.
+        """Add records with `id`, `when`, perhaps `subscriber`, `expires` and `predict`; returns how many. All, or none.
 
         Those that have expired are left out. An error names the record, by its `line` if it has one.
         """
         added: list[str] = []
         try:
-            for id_, when, subscriber, where in read_records(records):
+            for id_, when, subscriber, predict, where in read_records(records):
                 try:
-                    self.add(id_, when, subscriber=subscriber)
+                    self.add(id_, when, subscriber=subscriber, predict=predict)
                 except (InputError, NotSupported) as error:
                     raise placed(error, where) from None
                 added.append(id_)
@@ -86,17 +110,40 @@ class Subscriptions:
             raise
         return len(added)
 
-    def _append(self, id_: str, when: str, form: NormalForm, subscriber: str | None) -> None:
-        self._draft.append(id_, when, form, subscriber)
-        self._ordinals[id_] = len(self._alive)
+    def _read(
+        self, id_: str, when: str, subscriber: str | None, predict: Predict | Mapping[str, Any] | None
+    ) -> PatternRecord | tuple[str, str, NormalForm, str | None]:
+        """What a text says, ready to be kept."""
+        asked = None if predict is None else Predict.of(predict)
+        try:
+            form = self._templates.normal_form(when)
+        except IsPattern as found:
+            check(found.composite, self.schema, when)
+            if asked is not None:
+                asked.check(self.schema)
+            return PatternRecord(id_, when, subscriber, asked)
+        if asked is not None:
+            raise NotSupported(NEEDS_PATTERN)
+        return id_, when, form, subscriber
+
+    def _append(self, made: PatternRecord | tuple[str, str, NormalForm, str | None]) -> None:
+        if isinstance(made, PatternRecord):
+            self._patterns[made.id] = made
+            self._ordinals[made.id] = _PATTERN
+            return
+        self._draft.append(*made)
+        self._ordinals[made[0]] = len(self._alive)
         self._alive.append(1)
 
     def _sweep(self) -> None:
         """Begin a new draft after what is left of the old one."""
         self._older = self.drawn()
         self._draft = Draft()
-        self._alive = bytearray(b"\1" * len(self._ordinals))
-        self._ordinals = {id_: number for number, id_ in enumerate(self._ordinals)}
+        self._alive = bytearray(b"\1" * (len(self._ordinals) - len(self._patterns)))
+        numbers = itertools.count()
+        self._ordinals = {
+            id_: _PATTERN if ordinal == _PATTERN else next(numbers) for id_, ordinal in self._ordinals.items()
+        }
 
     # ------------------------------------------------------------ reading
 
@@ -109,9 +156,16 @@ class Subscriptions:
     def __iter__(self) -> Iterator[str]:
         return iter(self._ordinals)
 
+    @property
+    def patterns(self) -> Mapping[str, PatternRecord]:
+        """Those of them that are patterns, by id."""
+        return MappingProxyType(self._patterns)
+
     def text(self, id_: str) -> str:
         """What a subscription says."""
         ordinal, first = self._ordinal(id_), self._first()
+        if ordinal == _PATTERN:
+            return self._patterns[id_].text
         if self._older is not None and ordinal < first:
             return self._older.records.text(ordinal) or ""
         return self._draft.texts[ordinal - first]
@@ -119,6 +173,8 @@ class Subscriptions:
     def subscriber(self, id_: str) -> str | None:
         """Whose subscription it is, where that is known."""
         ordinal, first = self._ordinal(id_), self._first()
+        if ordinal == _PATTERN:
+            return self._patterns[id_].subscriber
         if self._older is not None and ordinal < first:
             return self._older.records.subscriber(ordinal)
         return self._draft.subscribers[ordinal - first]
@@ -138,19 +194,32 @@ class Subscriptions:
     # ------------------------------------------------------------ compiling
 
     def drawn(self) -> Drawn:
-        """What is subscribed to, as arrays."""
+        """The filters that are subscribed to, as arrays."""
         drawn = self._draft.drawn()
         if self._older is not None:
             drawn = Drawn.concatenate([self._older, drawn])
         return drawn.keep(np.frombuffer(bytes(self._alive), np.bool_))
 
     def compile(
-        self, index: str = DEFAULT, *, sample: Events | None = None, progress: Progress | None = None
+        self,
+        index: str = DEFAULT,
+        *,
+        sample: Events | None = None,
+        progress: Progress | None = None,
+        filters_only: bool = False,
     ) -> Matcher:
         """Build a matcher; events handed in as `sample` steer how its index is laid out, never what it answers.
 
-        `progress` is told what is being done, step by step.
+        `progress` is told what is being done, step by step. A matcher sees one event at a time: NotSupported if there
+        are patterns, unless they are to be left out with `filters_only`.
         """
+        if self._patterns and not filters_only:
+            first, more = next(iter(self._patterns)), len(self._patterns) - 1
+            are = f"and {more:,} more are patterns" if more else "is a pattern"
+            raise NotSupported(
+                f"{first!r} {are} over several events, and a matcher sees one at a time\n"
+                "Hint: StreamMatcher matches filters and patterns over a stream; filters_only=True leaves patterns out"
+            )
         if sample is not None:
             check_batch(sample)
         tell = progress or _nobody
@@ -191,60 +260,3 @@ def _schema_hint(given: object) -> str:
     if isinstance(given, pa.Schema):
         return "infer_arrow() of vedette.schema.arrow_types makes one of an Arrow schema"
     return 'write e.g. {"price": "float", "tags": "list of string"}'
-
-
-def taken(id_: str) -> str:
-    """What is said of an id that is there already."""
-    return f"there is a subscription {id_!r} already\nHint: replace() changes what it says"
-
-
-def check_texts(id_: object, when: object, subscriber: object) -> None:
-    """InputError where one of them is no text that can be written down."""
-    for name, value in (("id", id_), ("when", when), ("subscriber", subscriber)):
-        if value is None and name == "subscriber":
-            continue
-        if not isinstance(value, str):
-            raise InputError(f"the {name} of a subscription must be a text, not {value!r}")
-        if name != "when" and not value.isascii():  # the parser shows where a text is broken
-            try:
-                value.encode()
-            except UnicodeEncodeError:
-                raise InputError(f"the {name} of a subscription holds a broken character: {value!a}") from None
-    if not id_:
-        raise InputError("the id of a subscription must not be empty")
-
-
-def placed(error: InputError | NotSupported, where: str) -> InputError | NotSupported:
-    """The same error, saying which record it is about."""
-    return error.of(where) if isinstance(error, FilterError) else type(error)(f"{where}: {error}")
-
-
-def read_records(records: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str, str | None, str]]:
-    """Id, text, subscriber and place of those that have not expired; an error says which record is wrong."""
-    if isinstance(records, Mapping | str | bytes) or not isinstance(records, Iterable):
-        raise InputError(
-            f"the records are one {type(records).__name__}, not several mappings\n"
-            'Hint: hand in a list, such as [{"id": "s1", "when": "price < 120"}]'
-        )
-    now = dt.datetime.now(dt.UTC)
-    for number, record in enumerate(records):
-        if not isinstance(record, Mapping):
-            hint = "record._asdict() is one" if hasattr(record, "_asdict") else 'e.g. {"id": "s1", "when": "price < 1"}'
-            raise InputError(f"record {number} is a {type(record).__name__}, not a mapping\nHint: {hint}")
-        line = record.get("line")
-        place = f"line {line}" if type(line) is int else f"record {number}"
-        for name in ("id", "when"):
-            if not isinstance(record.get(name), str):
-                raise InputError(f"{place}: {name!r} must be a text, not {record.get(name)!r}")
-        where = f"{place}, subscription {record['id']!r}"
-        if record.get("predict") is not None:
-            raise NotSupported(f"{where}: forecasts need a pattern over several events")
-        if record.get("dialect") not in (None, "vedette"):
-            raise NotSupported(f"{where}: the dialect {record['dialect']!r} is not known")
-        if (expires := record.get("expires")) is not None:
-            try:
-                if read(Kind.TIMESTAMP, expires) <= now:
-                    continue
-            except ValueError as error:
-                raise InputError(f"{where}: 'expires': {error}\nHint: write the time in ISO 8601") from None
-        yield record["id"], record["when"], record.get("subscriber"), where

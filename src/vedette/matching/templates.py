@@ -52,10 +52,18 @@ def normal_form(text: str, schema: Schema) -> NormalForm:
     return normalise(_checked(text, schema))
 
 
+class IsPattern(NotSupported):
+    """The text is no filter: what it says instead."""
+
+    def __init__(self, composite: Composite) -> None:
+        super().__init__("a pattern over several events cannot be matched event by event")
+        self.composite = composite
+
+
 def _checked(text: str, schema: Schema) -> Checked:
     expression = parse(text)
     if isinstance(expression, Composite):
-        raise NotSupported("a pattern over several events cannot be matched event by event")
+        raise IsPattern(expression)
     return check(expression, schema, text)
 
 

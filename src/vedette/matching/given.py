@@ -1,0 +1,68 @@
+"""Subscriptions as they are handed in, one or many: what they must be, and which one is wrong."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from vedette.errors import FilterError, InputError, NotSupported
+from vedette.schema.keys import read
+from vedette.schema.types import Kind
+
+
+def taken(id_: str) -> str:
+    """What is said of an id that is there already."""
+    return f"there is a subscription {id_!r} already\nHint: replace() changes what it says"
+
+
+def check_texts(id_: object, when: object, subscriber: object) -> None:
+    """InputError where one of them is no text that can be written down."""
+    for name, value in (("id", id_), ("when", when), ("subscriber", subscriber)):
+        if value is None and name == "subscriber":
+            continue
+        if not isinstance(value, str):
+            raise InputError(f"the {name} of a subscription must be a text, not {value!r}")
+        if name != "when" and not value.isascii():  # the parser shows where a text is broken
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                raise InputError(f"the {name} of a subscription holds a broken character: {value!a}") from None
+    if not id_:
+        raise InputError("the id of a subscription must not be empty")
+
+
+def placed(error: InputError | NotSupported, where: str) -> InputError | NotSupported:
+    """The same error, saying which record it is about."""
+    if isinstance(error, FilterError):
+        return error.of(where)
+    return (NotSupported if isinstance(error, NotSupported) else type(error))(f"{where}: {error}")
+
+
+def read_records(records: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str, str | None, Any, str]]:
+    """Id, text, subscriber, forecasts and place of those that have not expired; an error says which record is wrong."""
+    if isinstance(records, Mapping | str | bytes) or not isinstance(records, Iterable):
+        raise InputError(
+            f"the records are one {type(records).__name__}, not several mappings\n"
+            'Hint: hand in a list, such as [{"id": "s1", "when": "price < 120"}]'
+        )
+    now = dt.datetime.now(dt.UTC)
+    for number, record in enumerate(records):
+        if not isinstance(record, Mapping):
+            hint = "record._asdict() is one" if hasattr(record, "_asdict") else 'e.g. {"id": "s1", "when": "price < 1"}'
+            raise InputError(f"record {number} is a {type(record).__name__}, not a mapping\nHint: {hint}")
+        line = record.get("line")
+        place = f"line {line}" if type(line) is int else f"record {number}"
+        for name in ("id", "when"):
+            if not isinstance(record.get(name), str):
+                raise InputError(f"{place}: {name!r} must be a text, not {record.get(name)!r}")
+        where = f"{place}, subscription {record['id']!r}"
+        if record.get("dialect") not in (None, "vedette"):
+            raise NotSupported(f"{where}: the dialect {record['dialect']!r} is not known")
+        if (expires := record.get("expires")) is not None:
+            try:
+                if read(Kind.TIMESTAMP, expires) <= now:
+                    continue
+            except ValueError as error:
+                raise InputError(f"{where}: 'expires': {error}\nHint: write the time in ISO 8601") from None
+        yield record["id"], record["when"], record.get("subscriber"), record.get("predict"), where
