@@ -13,8 +13,8 @@ import datetime as dt
 import enum
 import ipaddress
 from dataclasses import dataclass, field
+from typing import Final, TypeAlias
 from typing import Literal as OneOf
-from typing import TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +162,18 @@ class Comparator(enum.Enum):
     SAME = "<=>"
 
     __hash__ = object.__hash__  # Enum's own is written in Python
+
+
+# `a op b` is `b MIRRORED[op] a`.
+MIRRORED: Final = {
+    Comparator.EQ: Comparator.EQ,
+    Comparator.NE: Comparator.NE,
+    Comparator.LT: Comparator.GT,
+    Comparator.LE: Comparator.GE,
+    Comparator.GT: Comparator.LT,
+    Comparator.GE: Comparator.LE,
+    Comparator.SAME: Comparator.SAME,
+}
 
 
 @dataclass(frozen=True, slots=True)

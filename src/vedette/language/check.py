@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 
 from vedette.errors import FilterError
 from vedette.language.ast import (
+    MIRRORED,
     And,
     Arithmetic,
     Attribute,
@@ -72,24 +73,16 @@ from vedette.language.families import (
     similar,
 )
 from vedette.language.infer import inferred
+from vedette.language.joins import check_variables
 from vedette.language.likes import ESCAPE, escaped
 from vedette.language.literals import check_like, regex_instructions
 from vedette.language.steps import check_names, steps_of
-from vedette.language.variables import bound_in, inside
+from vedette.language.variables import bound_in, ends, inside
 from vedette.schema.columns import Column
 from vedette.schema.keys import read
 from vedette.schema.schema import Schema
 from vedette.schema.types import INT, Kind, Type
 
-_MIRRORED = {
-    Comparator.EQ: Comparator.EQ,
-    Comparator.NE: Comparator.NE,
-    Comparator.LT: Comparator.GT,
-    Comparator.LE: Comparator.GE,
-    Comparator.GT: Comparator.LT,
-    Comparator.GE: Comparator.LE,
-    Comparator.SAME: Comparator.SAME,
-}
 _VIEWS = {ADDRESS: Kind.IP, TIME: Kind.TIMESTAMP}
 _ORDERED = {kind: family for kind, family in FAMILY_OF_KIND.items() if kind.ordered}
 _PARSED = frozenset({Kind.TIMESTAMP, Kind.DATE, Kind.IP})
@@ -103,6 +96,7 @@ def check(expression: Expression, schema: Schema | None = None, text: str = "") 
     steps = tuple(
         CheckedStep(step, _Checker(step.filter, schema, text, True).root()) for step in steps_of(expression.pattern)
     )
+    check_variables(expression, schema, text)
     return Checked(expression, None, steps, schema, text)
 
 
@@ -152,7 +146,7 @@ class _Checker:
         left, right = node.left, node.right
         test = node
         if not isinstance(right, Literal) and isinstance(left, Literal):
-            test = Comparison(right, _MIRRORED[node.op], left, node.span)
+            test = Comparison(right, MIRRORED[node.op], left, node.span)
             left, right = test.left, test.right
         if isinstance(right, Literal):
             if isinstance(left, Attribute | Quantified):
@@ -178,7 +172,7 @@ class _Checker:
         test = node
         if right.path < left.path:
             left, right = right, left
-            test = Comparison(left, _MIRRORED[node.op], right, node.span)
+            test = Comparison(left, MIRRORED[node.op], right, node.span)
         columns: list[Column] = []
         kinds: list[Kind] = []
         for attribute in (left, right):
@@ -208,15 +202,7 @@ class _Checker:
         """Attributes among the ends: two comparisons."""
         if isinstance(node.operand, Quantified):
             self._fail("the ends of a range of elements must be constants", node.span)
-        at_low = Comparator.GE if node.low_closed else Comparator.GT
-        at_high = Comparator.LE if node.high_closed else Comparator.LT
-        return AndPart(
-            node,
-            (
-                self._comparison(Comparison(node.operand, at_low, node.low, node.span)),
-                self._comparison(Comparison(node.operand, at_high, node.high, node.span)),
-            ),
-        )
+        return AndPart(node, tuple(self._comparison(end) for end in ends(node)))
 
     def _in(self, node: In) -> Part:
         if not isinstance(node.operand, Attribute | Quantified):

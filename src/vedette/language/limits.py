@@ -21,3 +21,4 @@ REGEX_INSTRUCTIONS: Final = 20_000  # of all their RE2 programs
 REGEX_MEMORY: Final = 256 * 1024  # RE2's max_mem for one program: about 20,000 instructions
 
 CONJUNCTIONS: Final = 10_000  # of a normal form
+ALTERNATIVES: Final = 64  # of a step, one for each way in which its join variables can satisfy it

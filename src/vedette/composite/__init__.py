@@ -1,0 +1,1 @@
+"""Patterns over several events: from texts and events to matches."""
