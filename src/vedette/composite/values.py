@@ -1,0 +1,83 @@
+"""Values as pairs of int64, so that events far apart can be compared: equal pairs are equal values.
+
+    int, float, bool   the key of the float64 at or below the value, and how far the value is above it
+    timestamp, date    microseconds since 1970-01-01 UTC, and 0
+    ip                 the two halves of its 128 bits, turned so that they sort
+    string             a digest of 128 bits
+
+All but strings are exact, and pairs sort as their values do: 1 = 1.0, and no integer is rounded. A value has the same
+pair wherever and whenever it is met. Which kinds are compared with each other is for the check of the pattern to say.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.errors import NotSupported
+from vedette.schema.columns import ColumnData, KeyColumn, TextColumn
+from vedette.schema.types import Kind
+
+Values: TypeAlias = tuple[NDArray[np.int64], NDArray[np.bool_]]  # (n, 2) pairs, and which are known; else they are 0
+
+_DAY: Final = 86_400_000_000  # in microseconds
+_SIGN: Final = np.uint64(1 << 63)
+_SIGNLESS: Final = np.int64(0x7FFF_FFFF_FFFF_FFFF)
+# What is digested says what it is, so that no text has the digest of a combination.
+_TEXT, _SEVERAL = b"vedette text", b"vedette several"
+
+
+def coded(data: ColumnData, kind: Kind) -> Values:
+    """The pairs of a column's values."""
+    if isinstance(data, KeyColumn):
+        pairs = np.zeros((len(data.keys), 2), np.int64)
+        if kind in (Kind.INT, Kind.BOOL):
+            pairs[:, 0], pairs[:, 1] = _beside_floats(data.keys)
+        else:
+            pairs[:, 0] = data.keys * _DAY if kind is Kind.DATE else data.keys
+        pairs[~data.present] = 0
+        return pairs, data.present
+    if isinstance(data, TextColumn):
+        table = _addresses(data.values) if kind is Kind.IP else _digests(data.values, _TEXT)
+        unknown = np.zeros((1, 2), np.int64)  # which code -1 finds
+        return np.concatenate([table, unknown])[data.codes], data.codes >= 0
+    raise NotSupported(f"a pattern cannot join or partition by a {kind.value}, or by lists: they have no order")
+
+
+def _beside_floats(whole: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The key of the float64 at or below each integer, and the rest."""
+    nearest = whole.astype(np.float64)
+    # Only 2**63 is a float that int64 does not hold; it is above every integer there is.
+    beyond = nearest == 2.0**63
+    back = np.where(beyond, 0.0, nearest).astype(np.int64)
+    below = np.where(beyond | (back > whole), np.nextafter(nearest, -np.inf), nearest)
+    bits = below.view(np.int64)
+    return np.where(bits >= 0, bits, bits ^ _SIGNLESS), whole - below.astype(np.int64)
+
+
+def _addresses(values: list[bytes]) -> NDArray[np.int64]:
+    halves = np.frombuffer(b"".join(values), ">u8").astype(np.uint64) ^ _SIGN
+    return halves.view(np.int64).reshape(-1, 2)
+
+
+def _digests(values: Sequence[bytes], what: bytes) -> NDArray[np.int64]:
+    made = b"".join([hashlib.blake2b(value, digest_size=16, person=what).digest() for value in values])
+    return np.frombuffer(made, "<i8").astype(np.int64).reshape(-1, 2)
+
+
+def partition_keys(parts: Sequence[Values]) -> Values:
+    """One key for the values of all attributes that a pattern is partitioned by; unknown if one of them is."""
+    if len(parts) == 1:
+        return parts[0]
+    known = np.logical_and.reduce([known for _, known in parts])
+    rows = np.concatenate([pairs for pairs, _ in parts], axis=1)[known].astype("<i8")
+    texts: list[Any] = rows.view(np.dtype((np.void, rows.shape[1] * 8))).ravel().tolist()
+    distinct = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    places = np.fromiter(map(distinct.__getitem__, texts), np.int64, len(texts))
+    keys = np.zeros((len(known), 2), np.int64)
+    keys[known] = _digests(list(distinct), _SEVERAL)[places]
+    return keys, known
