@@ -48,13 +48,13 @@ def test_everything_is_found_at_once(tmp_path: Path) -> None:
     assert "line 7\n  the id 'never' is taken by line 4" in errors
     assert "line 10\n  not JSON" in errors
     warnings = result.stdout
-    assert warnings.count("Warning: ") == 3
+    assert warnings.count("Warning: ") == 4
     assert "line 4, subscription 'never'" in warnings
     assert "can never" in warnings
     assert "line 5, subscription 'always'\n  line 1, column 1: this filter matches every event" in warnings
     assert "price > 2 adds nothing beside price > 3" in warnings
-    assert "3 filters, 1 filter with operators, 1 pattern; 5 errors, 3 warnings." in warnings
-    assert "this version matches filters only" in warnings
+    assert "3 filters, 1 filter with operators, 1 pattern; 5 errors, 4 warnings." in warnings
+    assert "Filters with operators (1) are checked here, but not matched by this version." in warnings
 
 
 def test_warnings_alone_are_fine(tmp_path: Path) -> None:
@@ -76,16 +76,35 @@ def test_patterns_are_checked_step_by_step(tmp_path: Path) -> None:
     assert "subscription 'p2'" in result.stdout
 
 
+def test_what_is_said_of_patterns(tmp_path: Path) -> None:
+    patterns = [
+        {"id": "late", "when": "a:[price > 3] ; b:[price < 2] @ (t(b) - t(a) > 2 h) within 1 h"},
+        {"id": "loose", "when": "[price > 3] ; [price < 2]"},
+        {"id": "unbound", "when": "[price > $x] ; [price = $x] within 1 h"},
+        {"id": "feature", "when": "[price > 3]{2}", "predict": {"within": 3, "features": ["volume > 'a'"]}},
+        {"id": "good", "when": "[price > 3]{2}", "predict": {"within": 3, "features": ["volume > 5"]}},
+    ]
+    subscriptions = write_lines(tmp_path / "s.jsonl", patterns)
+    result = vedette("check", subscriptions, "--schema", _schema(tmp_path))
+    assert result.exit_code == 1
+    assert "subscription 'late'\n  line 1, column 34: t(b) - t(a) > 2 h can never hold: the whole" in result.stdout
+    assert "subscription 'loose'\n  line 1, column 1: nothing but the cap bounds" in result.stdout
+    assert "subscription 'unbound'\n  line 1, column 2: " in result.stderr
+    assert "subscription 'feature'\n  line 1, column 10: feature 1 of `predict`: " in result.stderr
+    assert "volume > 'a'" in result.stderr
+    assert "'good'" not in result.stdout + result.stderr
+
+
 def test_as_json(tmp_path: Path) -> None:
     subscriptions = write_lines(tmp_path / "s.jsonl", PROBLEMS)
     result = vedette("check", subscriptions, "--schema", _schema(tmp_path), "--json")
     assert result.exit_code == 1
     assert result.stderr == ""
     found = json.loads(result.stdout)
-    assert (found["errors"], found["warnings"], found["patterns"]) == (5, 3, 1)
-    assert [finding["line"] for finding in found["findings"]] == [1, 2, 3, 4, 5, 6, 7, 10]
+    assert (found["errors"], found["warnings"], found["patterns"]) == (5, 4, 1)
+    assert [finding["line"] for finding in found["findings"]] == [1, 2, 3, 4, 5, 6, 7, 8, 10]
     assert [finding["code"] for finding in found["findings"]] == [
-        *("syntax", "meaning", "meaning", "never", "always", "redundant", "record", "record")
+        *("syntax", "meaning", "meaning", "never", "always", "redundant", "record", "unbounded", "record")
     ]
     unknown = found["findings"][1]
     assert unknown["severity"] == "error"

@@ -15,16 +15,18 @@ from rich.text import Text
 from vedette.cli.endings import BAD_INPUT
 from vedette.cli.places import refuse_clashes
 from vedette.cli.terminal import Terminal, error_console, output_console
+from vedette.composite.lint import lint
 from vedette.errors import FilterError, NotSupported
-from vedette.files.problems import FILTERS_ONLY, Problem, refusal
+from vedette.files.problems import Problem, refusal
 from vedette.files.schemas import read_schema
 from vedette.files.subscriptions import SubscriptionFile, SubscriptionRecord, read_subscriptions
 from vedette.language.ast import Composite
 from vedette.language.check import check as check_types
 from vedette.language.checked import Checked, Residual, leaves
-from vedette.language.lint import Lint, lint
+from vedette.language.lint import Lint
 from vedette.language.normalise import normalise
 from vedette.language.parser import parse
+from vedette.matching.patterns import NEEDS_PATTERN, Predict
 from vedette.schema.schema import Schema
 
 _STRIDE = 256  # records between two looks at the progress
@@ -73,17 +75,20 @@ def _findings(file: SubscriptionFile, schema: Schema | None, terminal: Terminal)
 def _check_one(record: SubscriptionRecord, schema: Schema | None, findings: Findings) -> None:
     code = "syntax"
     try:
-        if record.dialect not in (None, "vedette"):
-            raise refusal(record) or NotSupported(f"the dialect {record.dialect!r} is not known")
+        refused = refusal(record, patterns=True)
+        if refused is not None:
+            raise refused
         expression = parse(record.when)
         code = "meaning"
         checked = check_types(expression, schema, record.when)
         if isinstance(expression, Composite):
             findings.kinds["pattern"] += 1
+            if record.predict is not None:
+                Predict.of(record.predict).check(schema or Schema({}, closed=False))
         else:
             findings.kinds["operator" if _asks_operators(checked) else "filter"] += 1
             if record.predict is not None:
-                raise NotSupported("`predict` asks for forecasts, which need a pattern\nHint: leave `predict` out")
+                raise NotSupported(NEEDS_PATTERN)
             if not _asks_operators(checked):
                 normalise(checked)  # refuses what would become too large
         findings.problems += [Problem.of_lint(record, each) for each in _merged(lint(checked))]
@@ -119,9 +124,9 @@ def _show(findings: Findings, *, with_schema: bool, quiet: bool) -> None:
     if quiet:
         return
     out.print(_summary(findings))
-    beyond = findings.kinds["pattern"] + findings.kinds["operator"]
+    beyond = findings.kinds["operator"]
     if beyond:
-        out.print(f"Patterns and operators ({beyond:,}) are checked here, but {FILTERS_ONLY}.")
+        out.print(f"Filters with operators ({beyond:,}) are checked here, but not matched by this version.")
     if not with_schema:
         out.print("With --schema, names and types of attributes are checked too.", style="dim")
 

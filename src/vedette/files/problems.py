@@ -42,7 +42,8 @@ class Problem:
             return cls("error", "unsupported", record.line, record.id, message, hint or None)
         code = "limit" if isinstance(error, LimitError) else code
         place = (error.text, error.start, error.end)
-        return cls("error", code, record.line, record.id, error.message, error.hint, *place)
+        message = error.message if error.where is None else f"{error.where}: {error.message}"
+        return cls("error", code, record.line, record.id, message, error.hint, *place)
 
     @classmethod
     def of_lint(cls, record: SubscriptionRecord, lint: Lint) -> Problem:

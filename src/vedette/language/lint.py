@@ -7,7 +7,7 @@ A finding is reported at the smallest part that explains it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from typing import Literal as OneOf
 
@@ -29,7 +29,7 @@ _PARTS = 100  # of an AND or OR that are compared with each other
 class Lint:
     """One finding, and where it is: [start, end) in the text."""
 
-    code: OneOf["never", "always", "redundant"]
+    code: OneOf["never", "always", "redundant", "unbounded"]
     message: str
     start: int
     end: int
@@ -53,7 +53,7 @@ class _Linter:
     def __init__(self, checked: Checked, whole: str) -> None:
         self._checked = checked
         self._whole = whole
-        self._forms: dict[tuple[int, bool], NormalForm | None] = {}
+        self._forms: dict[tuple[int, bool], tuple[Part, NormalForm | None]] = {}
 
     def findings(self, root: Part) -> Iterator[Lint]:
         form = self._form(root, True)
@@ -96,6 +96,9 @@ class _Linter:
     def _all_of(self, whole: AndPart | OrPart, positive: bool) -> Iterator[Lint]:
         form = self._form(whole, positive)
         forms = [self._form(part, positive) for part in whole.parts]
+        if form is None:  # what depends on other events is left to them
+            known = tuple(part for part, each in zip(whole.parts, forms, strict=True) if each is not None)
+            form = self._form(replace(whole, parts=known), positive) if len(known) > 1 else None
         if form is not None and not form.conjunctions:
             if all(each is None or each.conjunctions for each in forms):
                 yield self._clash(whole, positive)
@@ -195,10 +198,11 @@ class _Linter:
         key = (id(part), positive)
         if key not in self._forms:
             try:
-                self._forms[key] = normal_form(part, positive, _CONJUNCTIONS)
+                form: NormalForm | None = normal_form(part, positive, _CONJUNCTIONS)
             except (LimitError, NotSupported):
-                self._forms[key] = None
-        return self._forms[key]
+                form = None
+            self._forms[key] = part, form  # the part is kept, so that its id stays its own
+        return self._forms[key][1]
 
     def _found(
         self, code: OneOf["never", "always", "redundant"], part: Part, message: str, hint: str | None = None

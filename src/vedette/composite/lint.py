@@ -1,0 +1,261 @@
+"""Patterns that are legal and hardly meant: conditions that cannot hold or say nothing, state that nothing bounds.
+
+Times of steps are numbers, and all that is said of them is of the form `t(b) - t(a) <= d`: that one step comes after
+another, that a condition holds, that the whole lies within a window. They can hold together unless going around some
+circle of them the lengths sum up to less than zero (Bellman and Ford).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, TypeAlias
+
+from vedette.composite.alternatives import shared_variable
+from vedette.language.ast import (
+    Absent,
+    Comparator,
+    Composite,
+    Conditioned,
+    Either,
+    Every,
+    Pattern,
+    Repeat,
+    Sequence,
+    Span,
+    Step,
+    TimeCondition,
+)
+from vedette.language.checked import Checked
+from vedette.language.lint import Lint
+from vedette.language.lint import lint as lint_filters
+from vedette.language.render import duration
+
+Bound: TypeAlias = tuple[str, str, int]  # t(first) - t(second) <= microseconds
+_ORIGIN, _BEGIN, _END = "0", "<", ">"  # the beginning of time, of the window, its end: no label is like these
+_MOST = 32  # conditions that are looked at; more are taken on trust
+_NEGATED: Final = {
+    Comparator.LT: Comparator.GE,
+    Comparator.LE: Comparator.GT,
+    Comparator.GT: Comparator.LE,
+    Comparator.GE: Comparator.LT,
+}
+
+
+def lint(checked: Checked) -> tuple[Lint, ...]:
+    """All findings of a filter or a pattern, in the order of the text."""
+    found = list(lint_filters(checked))
+    composite = checked.expression
+    if isinstance(composite, Composite):
+        found += _conditions(composite, checked.text)
+        found += _unbounded(composite, checked.text)
+    return tuple(sorted(found, key=lambda each: (each.start, -each.end)))
+
+
+# ---------------------------------------------------------------- time conditions
+
+
+def _conditions(composite: Composite, text: str) -> Iterator[Lint]:
+    sure = set(_certain(composite.pattern))
+    siblings = set(_siblings(composite.pattern))
+    window = composite.within
+    # A condition on a step that may take no part does not always restrict: it is taken on trust.
+    asked = [each for each in _asked(composite.pattern) if _spoken_of(each) <= sure][:_MOST]
+    used = set().union(*map(_spoken_of, asked))
+    order = [(one, other, 0) for one, other in _order(composite.pattern) if one in used and other in used]
+    within = [] if window is None else [(_END, _BEGIN, window), *_around(used)]
+    clashing: list[Bound] = []
+    for one in asked:
+        absolute = one.earlier is not None and one.microseconds > 0 and (one.later, one.earlier) in siblings
+        bounds = _absolute(one) if absolute else _bounds(one, one.op)
+        if absolute and window is not None and _least(one) > window:
+            yield _too_short(one, window, text)
+        elif not _possible([*order, *bounds]):
+            yield Lint("never", f"{_said(one, text)} can never hold{_why(one)}", *_place(one.span), text)
+        elif not _possible([*order, *bounds, *within]):
+            yield _too_short(one, window or 0, text)
+        elif not _possible([*order, *clashing, *within, *bounds]):
+            message = f"{_said(one, text)} can never hold together with the conditions before it"
+            yield Lint("never", message, *_place(one.span), text)
+        else:
+            clashing += bounds
+            if (
+                not absolute
+                and one.op in _NEGATED
+                and not _possible([*order, *within, *_bounds(one, _NEGATED[one.op])])
+            ):
+                beside = (
+                    "the window" if _possible([*order, *_bounds(one, _NEGATED[one.op])]) else "the order of the steps"
+                )
+                yield Lint("redundant", f"{_said(one, text)} adds nothing beside {beside}", *_place(one.span), text)
+
+
+def _spoken_of(one: TimeCondition) -> set[str]:
+    return {one.later, one.earlier or one.later}
+
+
+def _around(labels: Iterable[str]) -> Iterator[Bound]:
+    for label in labels:
+        yield _BEGIN, label, 0
+        yield label, _END, 0
+
+
+def _too_short(one: TimeCondition, window: int, text: str) -> Lint:
+    message = f"{_said(one, text)} can never hold: the whole pattern lies within {duration(window)}"
+    return Lint("never", message, *_place(one.span), text, "make the window longer, or the condition shorter")
+
+
+def _why(one: TimeCondition) -> str:
+    return "" if one.earlier is None else f" in this order of {one.later} and {one.earlier}"
+
+
+def _said(one: TimeCondition, text: str) -> str:
+    return text[one.span.start : one.span.end]
+
+
+def _place(span: Span) -> tuple[int, int]:
+    return span.start, span.end
+
+
+def _bounds(one: TimeCondition, op: Comparator) -> list[Bound]:
+    """A condition as bounds; `!=` bounds nothing."""
+    a, b, length = one.later, one.earlier or _ORIGIN, one.microseconds
+    upper = {Comparator.LT: length - 1, Comparator.LE: length, Comparator.EQ: length}.get(op)
+    lower = {Comparator.GT: length + 1, Comparator.GE: length, Comparator.EQ: length}.get(op)
+    return ([] if upper is None else [(a, b, upper)]) + ([] if lower is None else [(b, a, -lower)])
+
+
+def _absolute(one: TimeCondition) -> list[Bound]:
+    """Of the difference in either direction only an upper bound is one bound each way."""
+    a, b = one.later, one.earlier or _ORIGIN
+    upper = [length for first, _, length in _bounds(one, one.op) if first == a]
+    return [bound for length in upper for bound in ((a, b, length), (b, a, length))]
+
+
+def _least(one: TimeCondition) -> int:
+    return {Comparator.GT: one.microseconds + 1, Comparator.GE: one.microseconds, Comparator.EQ: one.microseconds}.get(
+        one.op, 0
+    )
+
+
+def _possible(bounds: list[Bound]) -> bool:
+    """Whether times exist that satisfy all bounds."""
+    names = {name for first, second, _ in bounds for name in (first, second)}
+    reached = dict.fromkeys(names, 0)
+    for _ in range(len(names) + 1):
+        changed = False
+        for first, second, length in bounds:
+            if reached[second] + length < reached[first]:
+                reached[first] = reached[second] + length
+                changed = True
+        if not changed:
+            return True
+    return False
+
+
+# ---------------------------------------------------------------- state that only the cap bounds
+
+
+def _unbounded(composite: Composite, text: str) -> Iterator[Lint]:
+    if composite.within is not None or composite.by or shared_variable(composite) is not None:
+        return
+    if _is_loose(composite.pattern, list(_asked(composite.pattern))):
+        yield Lint(
+            "unbounded",
+            "nothing but the cap bounds the partial matches of this pattern: it has no window and no partition",
+            *_place(composite.span),
+            text,
+            "add within 1 h, say, or by an attribute",
+        )
+
+
+def _is_loose(node: Pattern, asked: list[TimeCondition]) -> bool:
+    """Somewhere it waits for ever: no condition says how long."""
+    if isinstance(node, Conditioned | Repeat):
+        return _is_loose(node.part, asked)
+    if not isinstance(node, Sequence | Every | Either):
+        return False
+    if any(_is_loose(part, asked) for part in node.parts):
+        return True
+    if isinstance(node, Either):
+        return False
+    labels = [set(_labels(part)) for part in node.parts]
+    if isinstance(node, Every):
+        return not _bounded(set(), set().union(*labels), asked, within=labels)
+    return any(
+        link == ";" and not _bounded(set().union(*labels[: at + 1]), set().union(*labels[at + 1 :]), asked)
+        for at, link in enumerate(node.links)
+    )
+
+
+def _bounded(
+    before: set[str], after: set[str], asked: Iterable[TimeCondition], within: list[set[str]] | None = None
+) -> bool:
+    """Some condition bounds from above the time from a step before to a step after (or between two parts)."""
+    for one in asked:
+        if one.earlier is None:
+            continue
+        for first, second, _ in _bounds(one, one.op):
+            if first in after and second in before:
+                return True
+            if within is not None and any((first in part) != (second in part) for part in within):
+                return True
+    return False
+
+
+# ---------------------------------------------------------------- the steps of a pattern
+
+
+def _labels(node: Pattern) -> Iterator[str]:
+    """The labels of the steps that take events."""
+    if isinstance(node, Step):
+        if node.label is not None:
+            yield node.label
+    elif isinstance(node, Sequence | Every | Either):
+        for part in node.parts:
+            yield from _labels(part)
+    elif not isinstance(node, Absent):
+        yield from _labels(node.part)
+
+
+def _certain(node: Pattern) -> Iterator[str]:
+    """The labels of the steps that take part in every match."""
+    if isinstance(node, Sequence | Every):
+        for part in node.parts:
+            yield from _certain(part)
+    elif isinstance(node, Repeat | Conditioned):
+        yield from _certain(node.part)
+    elif isinstance(node, Step) and node.label is not None:
+        yield node.label
+
+
+def _pairs(node: Pattern, kind: type[Sequence] | type[Every]) -> Iterator[tuple[str, str]]:
+    """Labels of an earlier part with labels of a later one, in all nodes of a kind."""
+    if isinstance(node, Sequence | Every | Either):
+        for at, part in enumerate(node.parts):
+            yield from _pairs(part, kind)
+            if isinstance(node, kind):
+                for later in node.parts[at + 1 :]:
+                    yield from ((one, other) for one in _labels(part) for other in _labels(later))
+    elif isinstance(node, Repeat | Conditioned):
+        yield from _pairs(node.part, kind)
+
+
+def _order(pattern: Pattern) -> Iterator[tuple[str, str]]:
+    return _pairs(pattern, Sequence)
+
+
+def _siblings(pattern: Pattern) -> Iterator[tuple[str, str]]:
+    for one, other in _pairs(pattern, Every):
+        yield one, other
+        yield other, one
+
+
+def _asked(node: Pattern) -> Iterator[TimeCondition]:
+    """Every time condition, in the order of the text."""
+    if isinstance(node, Sequence | Every | Either):
+        for part in node.parts:
+            yield from _asked(part)
+    elif isinstance(node, Repeat | Conditioned):
+        yield from _asked(node.part)
+        if isinstance(node, Conditioned):
+            yield from node.conditions
