@@ -1,0 +1,51 @@
+"""Arrays and plain facts as bytes, and back: a line of JSON that says what follows, then the arrays as they are.
+
+b"vedette state 1\\n" | crc32 of the rest, 8 hex digits, "\\n" | {"kind": …, "facts": …, "arrays": …} "\\n" | arrays
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import zlib
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.errors import SnapshotError
+
+_BEGINNING: Final = b"vedette state 1\n"
+_SUM: Final = 9  # characters
+
+
+def packed(kind: str, arrays: Mapping[str, NDArray[Any]], facts: Mapping[str, Any] | None = None) -> bytes:
+    """Named arrays of numbers, and facts that JSON can say."""
+    plain = {name: np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for name, array in arrays.items()}
+    shapes = {name: [array.dtype.str, *array.shape] for name, array in plain.items()}
+    header = json.dumps({"kind": kind, "facts": dict(facts or {}), "arrays": shapes}).encode()
+    body = b"".join([header, b"\n", *[array.tobytes() for array in plain.values()]])
+    return b"%s%08x\n%s" % (_BEGINNING, zlib.crc32(body), body)
+
+
+def unpacked(kind: str, data: bytes) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """The arrays (which can be written to) and the facts; SnapshotError if the bytes are no such state."""
+    if not data.startswith(_BEGINNING):
+        raise SnapshotError(f"these bytes are not the state of a {kind} that this version can read")
+    begin = len(_BEGINNING) + _SUM
+    body = memoryview(data)[begin:]
+    if data[len(_BEGINNING) : begin] != b"%08x\n" % zlib.crc32(body):
+        raise SnapshotError(f"the state of a {kind} is damaged: its checksum does not fit")
+    at = data.index(b"\n", begin) + 1
+    header = json.loads(data[begin:at])
+    if header["kind"] != kind:
+        raise SnapshotError(f"these bytes are the state of a {header['kind']}, not of a {kind}")
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, (code, *shape) in header["arrays"].items():
+        dtype = np.dtype(code)
+        count = math.prod(shape)
+        found = np.frombuffer(data, dtype, count, at) if count else np.zeros(0, dtype)
+        arrays[name] = found.reshape(shape).astype(dtype.newbyteorder("="))
+        at += count * dtype.itemsize
+    return arrays, header["facts"]
