@@ -1,0 +1,153 @@
+"""Events in the order of their time, each once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.composite.batch import Batch
+from vedette.composite.packing import packed, unpacked
+from vedette.errors import InputError
+
+MOST_HELD: Final = 50_000_000  # events
+MOST_IDS: Final = 1_000_000
+_EARLIEST: Final = -(2**63)
+
+
+class Sorter:
+    """Events in the order of their time, within a stated lateness.
+
+    Events may arrive out of order by up to `lateness` microseconds, and are held back for as long; one that comes even
+    later is late. With a lateness of None everything is held back until the end, and nothing is late.
+    """
+
+    def __init__(self, lateness: int | None, most: int = MOST_HELD) -> None:
+        if lateness is not None and not 0 <= lateness < 2**63:
+            raise InputError(
+                f"a lateness is a length of time from 0 on that fits into 64 bits, not {lateness} microseconds\n"
+                "Hint: None waits for the end of the stream"
+            )
+        self.lateness = lateness
+        self.most = most
+        self.greatest: int | None = None  # time seen so far
+        # Each in order of time, and one after the other in order of arrival, so that a batch is sorted only once.
+        self._runs: list[Batch] = []
+
+    @property
+    def held(self) -> int:
+        """How many events are held back."""
+        return sum(run.size for run in self._runs)
+
+    def put(self, batch: Batch) -> tuple[Batch, NDArray[np.int64]]:
+        """The events that may go on now, in order, and the numbers of those that are late.
+
+        Batches, and the events in them, come in the order of arrival.
+        """
+        if not batch.size:
+            return batch, np.zeros(0, np.int64)
+        earliest = _EARLIEST if self.greatest is None else self.greatest
+        so_far = np.maximum.accumulate(np.maximum(batch.time, earliest))
+        greatest = int(so_far[-1])
+        late = np.zeros(0, np.int64)
+        if self.lateness is not None:
+            in_time = batch.time >= np.maximum(so_far, _EARLIEST + self.lateness) - self.lateness  # without overflow
+            if not in_time.all():
+                late = batch.number[~in_time]
+                batch = batch.take(np.flatnonzero(in_time))
+        runs = [*self._runs, _sorted(batch)]
+        ready: list[Batch] = []
+        if self.lateness is not None and (moment := greatest - self.lateness) >= _EARLIEST:
+            # Whatever is in time from now on is not before this moment, and comes after those of the same moment.
+            cuts = [int(np.searchsorted(run.time, moment, side="right")) for run in runs]
+            ready = [run.slice(0, cut) for run, cut in zip(runs, cuts, strict=True) if cut]
+            runs = [run.slice(cut, run.size) for run, cut in zip(runs, cuts, strict=True)]
+        runs = [run for run in runs if run.size]
+        held = sum(run.size for run in runs)
+        if held > self.most:
+            raise InputError(
+                f"{held:,} events would be held back to be sorted by their time, and {self.most:,} are the most\n"
+                "Hint: state a shorter lateness, or sort the events before and state none"
+            )
+        self._runs, self.greatest = runs, greatest
+        return (_sorted(Batch.concatenate(ready)) if ready else batch.slice(0, 0)), late
+
+    def finish(self) -> Batch:
+        """All that is still held back, in order."""
+        rest = _sorted(Batch.concatenate(self._runs))
+        self._runs = []
+        return rest
+
+    def to_bytes(self) -> bytes:
+        """Everything it knows, as plain bytes."""
+        facts = {"lateness": self.lateness, "most": self.most, "greatest": self.greatest}
+        return packed("sorter", _sorted(Batch.concatenate(self._runs)).arrays(), facts)
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Sorter:
+        """A sorter that goes on where `to_bytes` was called."""
+        arrays, facts = unpacked("sorter", data)
+        sorter = Sorter(facts["lateness"], facts["most"])
+        sorter.greatest = facts["greatest"]
+        held = Batch(**arrays)
+        sorter._runs = [held] if held.size else []
+        return sorter
+
+
+def _sorted(batch: Batch) -> Batch:
+    """In order of time; events of one time stay in the order in which they are."""
+    if bool(np.all(batch.time[1:] >= batch.time[:-1])):
+        return batch
+    return batch.take(np.argsort(batch.time, kind="stable"))
+
+
+class Ids:
+    """Which ids have been seen? Remembers the last `most` of them, as digests of 128 bits."""
+
+    def __init__(self, most: int = MOST_IDS) -> None:
+        if most < 1:
+            raise InputError(f"at least one id is remembered, not {most}")
+        self.most = most
+        self._seen: OrderedDict[bytes, None] = OrderedDict()  # the oldest first
+
+    def fresh(self, ids: Sequence[object]) -> NDArray[np.bool_]:
+        """Which of the ids come for the first time; what has no id (None) always does."""
+        fresh = np.ones(len(ids), np.bool_)
+        seen = self._seen
+        for place, one in enumerate(ids):
+            if one is None:
+                continue
+            digest = _digest(one)
+            if digest in seen:
+                fresh[place] = False
+                continue
+            seen[digest] = None
+            if len(seen) > self.most:
+                seen.popitem(last=False)
+        return fresh
+
+    def to_bytes(self) -> bytes:
+        """Everything it knows, as plain bytes."""
+        return packed("set of ids", {"seen": np.frombuffer(b"".join(self._seen), np.uint8)}, {"most": self.most})
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Ids:
+        """Ids that go on where `to_bytes` was called."""
+        arrays, facts = unpacked("set of ids", data)
+        ids = Ids(facts["most"])
+        whole = arrays["seen"].tobytes()
+        ids._seen = OrderedDict.fromkeys(whole[at : at + 16] for at in range(0, len(whole), 16))
+        return ids
+
+
+def _digest(one: object) -> bytes:
+    """Equal for equal ids; the text '1' and the number 1 are two."""
+    plain = one.item() if isinstance(one, np.generic) else one
+    if isinstance(plain, float) and plain.is_integer():
+        plain = int(plain)
+    what = "text" if isinstance(plain, str) else type(plain).__name__
+    return hashlib.blake2b(f"{what} {plain}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
