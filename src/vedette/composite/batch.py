@@ -51,19 +51,19 @@ class Batch:
 
     def take(self, order: NDArray[np.int64]) -> Batch:
         """The events at these places, in this order."""
-        begin = self.start[:-1][order]
-        lengths = self.start[1:][order] - begin
+        begin = self.start[:-1].take(order)
+        lengths = self.start[1:].take(order) - begin
         start = _starts(lengths)
         inner = np.arange(start[-1]) + np.repeat(begin - start[:-1], lengths)
         return Batch(
-            self.number[order],
-            self.time[order],
+            self.number.take(order),
+            self.time.take(order),
             start,
-            self.primitive[inner],
-            self.key[:, order],
-            self.keyed[:, order],
-            self.value[:, order],
-            self.known[:, order],
+            self.primitive.take(inner),
+            self.key.take(order, axis=1),
+            self.keyed.take(order, axis=1),
+            self.value.take(order, axis=1),
+            self.known.take(order, axis=1),
         )
 
     def slice(self, begin: int, end: int) -> Batch:
