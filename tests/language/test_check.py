@@ -303,6 +303,8 @@ def test_every_step_of_a_pattern_is_checked() -> None:
     [
         ("[price < 5] ; [prise < 5]", "unknown attribute prise"),
         ("[price < 5] ; [price < 5] by issues", "unknown attribute issues"),
+        ("[price < 5] ; [price < 5] by issue, tags", "tags is a list of string, and events are partitioned by single"),
+        ("[price < 5] ; [price < 5] by place", "place is a point, and events are partitioned by single values"),
     ],
 )
 def test_patterns_that_make_no_sense_are_refused(text: str, message: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from vedette.errors import FilterError
+from vedette.errors import FilterError, NotSupported
 from vedette.language import limits
 from vedette.language.check import check
 from vedette.language.evaluate import evaluate
@@ -66,8 +66,8 @@ def test_valid_examples(example: str) -> None:
 
 @pytest.mark.parametrize("example", REFUSED)
 def test_refused_examples(example: str) -> None:
-    with pytest.raises(FilterError):
-        parse(example)
+    with pytest.raises((FilterError, NotSupported)):
+        check(parse(example), SCHEMA, example)
 
 
 @pytest.mark.parametrize(("example", "event", "expected"), JUDGED)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from vedette.errors import FilterError
 from vedette.language.ast import Absent, Composite, Conditioned, Either, Every, Pattern, Repeat, Sequence, Step
-from vedette.language.families import similar
+from vedette.language.families import named, similar
 from vedette.schema.schema import Schema
 
 
@@ -34,7 +34,7 @@ def _conditions_of(pattern: Pattern) -> Iterator[Conditioned]:
 
 
 def check_names(composite: Composite, schema: Schema | None, text: str) -> None:
-    """FilterError where a label is used twice or never given, or the partition is by an unknown attribute."""
+    """FilterError where a label is used twice or never given, or the partition is by what cannot be compared."""
     labels: set[str] = set()
     for step in steps_of(composite.pattern):
         if step.label is None:
@@ -48,10 +48,16 @@ def check_names(composite: Composite, schema: Schema | None, text: str) -> None:
                 if label is not None and label not in labels:
                     span = condition.span
                     _fail(f"no step has the label {label}", span.start, span.end, text, similar(label, labels))
+    if schema is None:
+        return
+    span = composite.span
     for path in composite.by:
-        if schema is not None and schema.closed and schema.type_of(path) is None:
-            span = composite.span
+        declared = schema.type_of(path)
+        if declared is None and schema.closed:
             _fail(f"unknown attribute {path} to partition by", span.start, span.end, text, similar(path, schema))
+        if declared is not None and (declared.is_list or not declared.kind.ordered):
+            message = f"{path} is {named(declared)}, and events are partitioned by single values that can be compared"
+            _fail(message, span.start, span.end, text, "name an attribute such as a user or a host")
 
 
 def _fail(message: str, start: int, end: int, text: str, hint: str | None) -> None:
