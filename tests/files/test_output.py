@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from vedette.errors import FileError
 from vedette.files.chunks import RejectedEvent
+from vedette.files.notices import Notice, Notices
 from vedette.files.output import RejectWriter, match_writer
 from vedette.files.subscriptions import RejectedSubscription
 
@@ -161,3 +162,55 @@ def test_rejects(tmp_path: Path) -> None:
         {"row": 7, "reason": "broken", "raw": "\ufffd"},
         {"line": 9, "reason": "there is no `id`", "raw": "{}"},
     ]
+
+
+# ---------------------------------------------------------------- patterns and forecasts
+
+NOTICES = Notices(
+    np.array([1, 3]),
+    [
+        Notice("match", {"a": "e0", "2": 'e"1'}, {"x": "10.0.0.1", "n": 3}),
+        Notice("prediction", {"a": "e1"}, {}, 0.75, 10),
+    ],
+)
+
+
+def _mixed(target: Path) -> None:
+    events = pa.array(["e0", 'e"1', "e2", "e2"])
+    with match_writer(target) as out:
+        out.with_notices = True
+        out.write(events.slice(0, 0), events.slice(0, 0))
+        out.write(events, pa.array(["f", "p", "f", "p"]), NOTICES)
+
+
+def test_rows_that_say_more_as_json(tmp_path: Path) -> None:
+    _mixed(tmp_path / "out.jsonl")
+    assert (tmp_path / "out.jsonl").read_text().splitlines() == [
+        '{"event": "e0", "subscription": "f", "kind": "match"}',
+        '{"event": "e\\"1", "subscription": "p", "kind": "match", "steps": {"a": "e0", "2": "e\\"1"}, '
+        '"bindings": {"x": "10.0.0.1", "n": 3}}',
+        '{"event": "e2", "subscription": "f", "kind": "match"}',
+        '{"event": "e2", "subscription": "p", "kind": "prediction", "probability": 0.75, "within": 10, '
+        '"steps": {"a": "e1"}}',
+    ]
+
+
+def test_rows_that_say_more_as_parquet(tmp_path: Path) -> None:
+    _mixed(tmp_path / "out.parquet")
+    table = pq.read_table(tmp_path / "out.parquet")
+    assert table.column_names == ["event", "subscription", "kind", "steps", "bindings", "probability", "within"]
+    rows = table.to_pylist()
+    assert [row["kind"] for row in rows] == ["match", "match", "match", "prediction"]
+    assert rows[0]["steps"] is None
+    assert rows[1]["steps"] == [("a", "e0"), ("2", 'e"1')]
+    assert rows[1]["bindings"] == [("x", "10.0.0.1"), ("n", "3")]
+    assert (rows[3]["probability"], rows[3]["within"]) == (0.75, 10)
+
+
+def test_an_empty_file_has_the_columns_too(tmp_path: Path) -> None:
+    with match_writer(tmp_path / "out.parquet") as out:
+        out.with_notices = True
+    assert pq.read_table(tmp_path / "out.parquet").num_columns == 7
+    with match_writer(tmp_path / "plain.parquet"):
+        pass
+    assert pq.read_table(tmp_path / "plain.parquet").num_columns == 3

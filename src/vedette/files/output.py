@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
+import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +20,7 @@ import pyarrow.parquet as pq
 
 from vedette.errors import FileError
 from vedette.files.chunks import RejectedEvent
+from vedette.files.notices import COLUMNS, Notices
 from vedette.files.sources import source_format
 from vedette.files.subscriptions import RejectedSubscription
 
@@ -102,11 +104,13 @@ class _Writer:
 
 
 class MatchWriter(_Writer, ABC):
-    """Writes `{"event": …, "subscription": …, "kind": "match"}`, many at a time."""
+    """Writes `{"event": …, "subscription": …, "kind": "match"}`, many at a time; of patterns and forecasts more."""
+
+    with_notices = False  # some subscriptions are patterns: set before anything is written
 
     @abstractmethod
-    def write(self, events: Any, subscriptions: Any) -> None:
-        """Event ids and subscription ids, one of each a match: Arrow arrays of strings, best as dictionaries."""
+    def write(self, events: Any, subscriptions: Any, notices: Notices | None = None) -> None:
+        """Event ids and subscription ids, one of each a row: Arrow arrays of strings, best as dictionaries."""
 
 
 def match_writer(target: str | os.PathLike[str], *, format: str | None = None) -> MatchWriter:
@@ -123,19 +127,34 @@ class _JsonMatches(MatchWriter):
         self._beginnings = _Wrapped('{"event": ', ', "subscription": ')
         self._ends = _Wrapped("", ', "kind": "match"}\n')
 
-    def write(self, events: Any, subscriptions: Any) -> None:
+    def write(self, events: Any, subscriptions: Any, notices: Notices | None = None) -> None:
         events, subscriptions = _dictionary(events), _dictionary(subscriptions)
         beginnings, ends = self._beginnings.of(events.dictionary), self._ends.of(subscriptions.dictionary)
         for begin in range(0, len(events), _SLICE):
+            ending = ends.take(subscriptions.indices.slice(begin, _SLICE))
+            if notices is not None:
+                ending = self._with_notices(ending, notices.part(begin, begin + len(ending)))
             rows = pc.binary_join_element_wise(
-                beginnings.take(events.indices.slice(begin, _SLICE)),
-                ends.take(subscriptions.indices.slice(begin, _SLICE)),
-                pa.scalar("", pa.large_string()),
+                beginnings.take(events.indices.slice(begin, _SLICE)), ending, pa.scalar("", pa.large_string())
             )
             # The texts of an Arrow array lie in memory one after the other, without gaps.
             if len(rows):
                 self._target.stream.write(memoryview(rows.buffers()[2]))
         self.count += len(events)
+
+    @staticmethod
+    def _with_notices(ends: Any, notices: Notices) -> Any:
+        """What a line says after its event, with more in it where a row is no match of a filter."""
+        if not len(notices.rows):
+            return ends
+        plain = len('"kind": "match"}\n')
+        texts = [
+            ends[row].as_py()[:-plain] + notice.json()
+            for row, notice in zip(notices.rows.tolist(), notices.notices, strict=True)
+        ]
+        places = np.arange(len(ends))
+        places[notices.rows] = len(ends) + np.arange(len(texts))
+        return pa.concat_arrays([ends, pa.array(texts, pa.large_string())]).take(pa.array(places))
 
 
 class _Wrapped:
@@ -169,15 +188,29 @@ def _same_memory(one: Any, other: Any) -> bool:
 class _ParquetMatches(MatchWriter):
     def __init__(self, target: str | os.PathLike[str]) -> None:
         super().__init__(target)
-        # Dictionaries are written as they are; without the Arrow schema they read back as plain strings.
-        self._writer = pq.ParquetWriter(self._target.stream, _SCHEMA, store_schema=False)
+        self._opened: Any = None
         self._held: list[Any] = []
         self._size = 0
 
-    def write(self, events: Any, subscriptions: Any) -> None:
+    @property
+    def _schema(self) -> Any:
+        return pa.schema([*_SCHEMA, *(pa.field(*column) for column in COLUMNS)]) if self.with_notices else _SCHEMA
+
+    @property
+    def _writer(self) -> Any:
+        if self._opened is None:
+            # Dictionaries are written as they are; without the Arrow schema they read back as plain strings.
+            self._opened = pq.ParquetWriter(self._target.stream, self._schema, store_schema=False)
+        return self._opened
+
+    def write(self, events: Any, subscriptions: Any, notices: Notices | None = None) -> None:
         size = len(events)
-        columns = [events.cast(pa.string()), subscriptions.cast(pa.string()), pa.repeat("match", size)]
-        self._held.append(pa.table(columns, schema=_SCHEMA))
+        columns = [events.cast(pa.string()), subscriptions.cast(pa.string())]
+        if not self.with_notices:
+            columns.append(pa.repeat("match", size))
+        else:
+            columns += (notices or Notices(np.zeros(0, np.int64), ())).columns(size)
+        self._held.append(pa.table(columns, schema=self._schema))
         self._size += size
         self.count += size
         if self._size >= _ROW_GROUP:
@@ -197,7 +230,8 @@ class _ParquetMatches(MatchWriter):
         self._writer.close()
 
     def _abandon(self) -> None:
-        self._writer.is_open = False  # else it would complain, when it is forgotten, that its stream is closed
+        if self._opened is not None:
+            self._opened.is_open = False  # else it would complain, when it is forgotten, that its stream is closed
         super()._abandon()
 
 
