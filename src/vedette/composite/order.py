@@ -43,6 +43,10 @@ class Sorter:
         """How many events are held back."""
         return sum(run.size for run in self._runs)
 
+    def numbers(self) -> NDArray[np.int64]:
+        """The arrival numbers of those."""
+        return np.concatenate([np.zeros(0, np.int64), *(run.number for run in self._runs)])
+
     def put(self, batch: Batch) -> tuple[Batch, NDArray[np.int64]]:
         """The events that may go on now, in order, and the numbers of those that are late.
 

@@ -1,0 +1,336 @@
+"""The machines of all patterns as one graph: states that partial matches stand in, merged where patterns begin alike.
+
+A state is a set of items, each a pattern and a marking of it. An event that satisfies a step takes all items that ask
+for just that step, under just the same conditions, to one new state: so equal prefixes of many patterns are one path.
+States are built when they are first reached, and their arrays are what `vedette.kernels.runs` reads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.composite.shape import DONE, NEXT, Marking, Shape
+from vedette.kernels import runs
+from vedette.language.ast import Comparator
+
+OPERATORS: Final = {
+    Comparator.EQ: runs.EQ,
+    Comparator.NE: runs.NE,
+    Comparator.LT: runs.LT,
+    Comparator.LE: runs.LE,
+    Comparator.GT: runs.GT,
+    Comparator.GE: runs.GE,
+    Comparator.SAME: runs.EQ,  # what is compared is never null
+}
+# Which time of the left side of a comparison is the better one, the later (1) or the earlier (-1); of the right
+# side it is the other way round.
+_BETTER: Final = {Comparator.LT: -1, Comparator.LE: -1, Comparator.GT: 1, Comparator.GE: 1}
+
+
+class Test(NamedTuple):
+    """The event's value in a column, compared with a variable."""
+
+    variable: int
+    op: int
+    column: int
+    binds: bool
+
+
+class Asked(NamedTuple):
+    """One way to satisfy a step: a primitive (the number of a filter), and tests of variables."""
+
+    primitive: int
+    tests: tuple[Test, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A pattern, ready to run. `uid` is its number for ever, `group` that of its way of partitioning."""
+
+    uid: int
+    shape: Shape
+    within: int  # microseconds; -1: no window
+    group: int
+    steps: tuple[tuple[Asked, ...], ...]  # of each position
+    absent: tuple[tuple[Asked, ...], ...]
+
+
+Item: TypeAlias = tuple[int, Marking]  # a pattern's uid, and where a partial match of it stands
+
+
+class Group(NamedTuple):
+    """Patterns that share partitions: `keys` is the number of their key column (-1: one partition for all)."""
+
+    keys: int
+    observed: int  # the uid of the one pattern that is observed; -1
+    symbols: tuple[int, ...]  # the primitives whose truth is observed
+
+
+@dataclass(slots=True)
+class _Table:
+    """Rows of integers that more are added to."""
+
+    width: int
+    rows: int = 0
+    array: NDArray[np.int64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.array = np.zeros((16, self.width), np.int64)
+
+    def add(self, *rows: Sequence[int]) -> tuple[int, int]:
+        """Where they begin and end."""
+        begin, end = self.rows, self.rows + len(rows)
+        if end > len(self.array):
+            wider = np.zeros((max(end, 2 * len(self.array)), self.width), np.int64)
+            wider[:begin] = self.array[:begin]
+            self.array = wider
+        if rows:
+            self.array[begin:end] = rows
+        self.rows = end
+        return begin, end
+
+
+class Graph:
+    """States and what leads from one to another."""
+
+    def __init__(self, machines: Iterable[Machine], groups: Sequence[Group], primitives: int) -> None:
+        self.machines = {machine.uid: machine for machine in machines}
+        self.groups = list(groups)
+        self.primitives = primitives
+        self._numbers = {uid: number for number, uid in enumerate(self.machines)}
+        self.uids = list(self.machines)
+        self._states = _Table(runs.STATE_WIDTH)
+        self._edges = _Table(runs.EDGE_WIDTH)
+        self._targets = _Table(runs.TARGET_WIDTH)
+        self._tests = _Table(runs.TEST_WIDTH)
+        self._blocks = _Table(runs.BLOCK_WIDTH)
+        self._saves = _Table(1)
+        self._conditions = _Table(runs.CONDITION_WIDTH)
+        self._live = _Table(2)
+        self._expiries = _Table(2)
+        self._accepts = _Table(1)
+        self.items: list[frozenset[Item]] = []
+        self._known: dict[tuple[int, frozenset[Item]], int] = {}
+        self.registers = max((max(m.shape.registers, default=-1) + 1 for m in self.machines.values()), default=0)
+        self.variables = 1 + max(
+            (test.variable for m in self.machines.values() for asked in m.steps for a in asked for test in a.tests),
+            default=-1,
+        )
+        self._roots = self._built_roots()
+
+    # ------------------------------------------------------------ states
+
+    def state(self, group: int, items: frozenset[Item]) -> int:
+        """The number of a state, new or known."""
+        found = self._known.get((group, items))
+        if found is not None:
+            return found
+        some = self.machines[next(iter(items))[0]]
+        killers = self._blocked_by(*self._waits(next(iter(items))))
+        row = [0] * runs.STATE_WIDTH
+        row[runs.WINDOW] = some.within
+        row[runs.GROUP] = group
+        for uid, marking in items:
+            transient = _is_next(marking)
+            row[runs.HAS_NEXT] |= transient
+            row[runs.HAS_WAIT] |= not transient
+        row[runs.KILL_BEGIN], row[runs.KILL_END] = self._blocks.add(*killers) if row[runs.HAS_WAIT] else (0, 0)
+        directions = self._directions(items)
+        row[runs.LIVE_BEGIN], row[runs.LIVE_END] = self._live.add(*sorted(directions.items()))
+        row[runs.EXPIRY_BEGIN], row[runs.EXPIRY_END] = self._expiries.add(*self._expiring(items))
+        row[runs.DIGEST] = _digest(items)
+        self._known[group, items] = self._states.add(row)[0]
+        self.items.append(items)
+        return self._known[group, items]
+
+    def expand(self, state: int) -> None:
+        """Let a state know what leads on from it."""
+        row = self._states.array[state]
+        if row[runs.EXPANDED]:
+            return
+        edges = self._moves(int(row[runs.GROUP]), self.items[state])
+        row = self._states.array[state]  # the table may have grown
+        now = [edge for key, edge in edges.items() if key[3]]
+        later = [edge for key, edge in edges.items() if not key[3]]
+        row[runs.NEXT_BEGIN], row[runs.NEXT_END] = self._edges.add(*now)
+        row[runs.WAIT_BEGIN], row[runs.WAIT_END] = self._edges.add(*later)
+        row[runs.EXPANDED] = 1
+
+    def expand_all(self) -> None:
+        """Build every state that can be reached."""
+        state = 0
+        while state < len(self.items):
+            self.expand(state)
+            state += 1
+
+    def __len__(self) -> int:
+        """How many states have been built."""
+        return len(self.items)
+
+    def _moves(self, group: int, items: Iterable[Item]) -> dict[Any, list[int]]:
+        """The edges that lead away from some items, each a row of the table of edges."""
+        found: dict[Any, dict[Any, tuple[set[Item], list[int]]]] = {}
+        for uid, marking in items:
+            machine = self.machines[uid]
+            shape = machine.shape
+            open_before = shape.unsettled(marking)
+            waits = shape.waits(marking)
+            for move in shape.moves(marking):
+                blocks = tuple(self._asked_absent(machine, waits - move.absent))
+                saves = self._saved(shape, move.position, open_before)
+                for asked in machine.steps[move.position]:
+                    edge = found.setdefault((asked.primitive, move.position, asked.tests, move.contiguous, blocks), {})
+                    for each in move.markings:
+                        open_after = () if each == DONE else shape.unsettled(each)
+                        settled = tuple(
+                            self._condition(shape, number) for number in open_before if number not in open_after
+                        )
+                        kills = () if each == DONE or _is_next(each) else self._waits((uid, each))
+                        target = edge.setdefault((settled, saves, kills, machine.within), (set(), []))
+                        if each == DONE:
+                            target[1].append(self._numbers[uid])
+                        else:
+                            target[0].add((uid, each))
+        return {key: self._edge(group, key, targets) for key, targets in found.items()}
+
+    def _edge(self, group: int, key: Any, targets: dict[Any, tuple[set[Item], list[int]]]) -> list[int]:
+        primitive, position, tests, _, blocks = key
+        rows = []
+        for (settled, saves, _, _), (items, accepted) in targets.items():
+            row = [0] * runs.TARGET_WIDTH
+            row[runs.STATE] = self.state(group, frozenset(items)) if items else -1
+            row[runs.SAVE_BEGIN], row[runs.SAVE_END] = self._saves.add(*((each,) for each in saves))
+            row[runs.CONDITION_BEGIN], row[runs.CONDITION_END] = self._conditions.add(*settled)
+            row[runs.ACCEPT_BEGIN], row[runs.ACCEPT_END] = self._accepts.add(*((each,) for each in accepted))
+            rows.append(row)
+        edge = [0] * runs.EDGE_WIDTH
+        edge[runs.PRIMITIVE], edge[runs.POSITION] = primitive, position
+        edge[runs.TEST_BEGIN], edge[runs.TEST_END] = self._tests.add(*tests)
+        edge[runs.BLOCK_BEGIN], edge[runs.BLOCK_END] = self._blocks.add(*self._blocked_by(*blocks))
+        edge[runs.TARGET_BEGIN], edge[runs.TARGET_END] = self._targets.add(*rows)
+        return edge
+
+    # ------------------------------------------------------------ parts of them
+
+    def _waits(self, item: Item) -> tuple[Asked, ...]:
+        """What would end the wait of an item."""
+        machine = self.machines[item[0]]
+        return tuple(self._asked_absent(machine, machine.shape.waits(item[1])))
+
+    @staticmethod
+    def _asked_absent(machine: Machine, absent: Iterable[int]) -> list[Asked]:
+        return [asked for number in sorted(absent) for asked in machine.absent[number]]
+
+    def _blocked_by(self, *asked: Asked) -> list[list[int]]:
+        return [[each.primitive, *self._tests.add(*each.tests)] for each in asked]
+
+    @staticmethod
+    def _saved(shape: Shape, position: int, unsettled: tuple[int, ...]) -> tuple[int, ...]:
+        """The registers that a position's time goes to."""
+        asked = {slot for n in unsettled for slot in (shape.conditions[n].left, shape.conditions[n].right)}
+        return tuple(sorted(shape.registers[slot] for slot in shape.slots_of(position) if slot in asked))
+
+    @staticmethod
+    def _condition(shape: Shape, number: int) -> tuple[int, ...]:
+        one = shape.conditions[number]
+        right = -1 if one.right < 0 else shape.registers[one.right]
+        return (shape.registers[one.left], right, OPERATORS[one.op], one.microseconds, int(one.absolute))
+
+    def _directions(self, items: Iterable[Item]) -> dict[int, int]:
+        """The registers that are still needed: whether a later time is better (1), an earlier one (-1), or neither."""
+        found: dict[int, int] = {}
+        for uid, marking in items:
+            shape = self.machines[uid].shape
+            future = shape.future(marking) if shape.conditions else frozenset()
+            for number in shape.unsettled(marking):
+                one = shape.conditions[number]
+                for slot, sign in ((one.left, 1), (one.right, -1)):
+                    if slot < 0:
+                        continue
+                    better = sign * _BETTER.get(one.op, 0)
+                    if one.absolute:  # what comes is later than what was
+                        better = -_BETTER.get(one.op, 0)
+                        if len(one.positions & future) == len(one.positions):
+                            better = 0
+                    register = shape.registers[slot]
+                    found[register] = better if found.get(register, better) == better else 0
+        return found
+
+    def _expiring(self, items: Iterable[Item]) -> list[tuple[int, int]]:
+        """Registers, and how long after their time the partial match is hopeless."""
+        agreed: set[tuple[int, int]] | None = None
+        for uid, marking in items:
+            shape = self.machines[uid].shape
+            mine = {(shape.registers[slot], hope) for slot, hope in shape.hopeless_after(marking)}
+            agreed = mine if agreed is None else agreed & mine
+        return sorted(agreed or ())
+
+    # ------------------------------------------------------------ roots
+
+    def _built_roots(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The edges that begin a partial match, by primitive, then by group."""
+        rows: list[tuple[int, int, list[int]]] = []
+        by_group: dict[int, list[Item]] = {}
+        for machine in self.machines.values():
+            by_group.setdefault(machine.group, []).append((machine.uid, None))
+        for group, items in by_group.items():
+            for edge in self._moves(group, items).values():
+                rows.append((edge[runs.PRIMITIVE], group, edge))
+        rows.sort(key=lambda row: row[:2])
+        first = self._edges.add(*(row[2] for row in rows))[0]
+        start = np.zeros(self.primitives + 1, np.int64)
+        for primitive, _, _ in rows:
+            start[primitive + 1] += 1
+        roots = np.array([(group, first + n) for n, (_, group, _) in enumerate(rows)], np.int64).reshape(-1, 2)
+        return np.cumsum(start), roots
+
+    def arrays(self) -> runs.Graph:
+        """As the kernel reads it; taken anew whenever a state was expanded."""
+        return runs.Graph(
+            self._states.array,
+            self._edges.array,
+            self._targets.array,
+            self._tests.array,
+            self._blocks.array,
+            self._saves.array,
+            self._conditions.array,
+            self._live.array,
+            self._expiries.array,
+            self._accepts.array,
+            *self._roots,
+            *_group_arrays(self.groups, self._numbers),
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """What the arrays take."""
+        return sum(array.nbytes for array in self.arrays())
+
+
+def _group_arrays(groups: Sequence[Group], numbers: dict[int, int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    symbols = [(primitive,) for group in groups for primitive in group.symbols]
+    rows = []
+    begin = 0
+    for group in groups:
+        rows.append((group.keys, numbers.get(group.observed, -1), begin, begin + len(group.symbols)))
+        begin += len(group.symbols)
+    return np.array(rows, np.int64).reshape(-1, 4), np.array(symbols, np.int64).reshape(-1, 1)
+
+
+def _is_next(marking: Marking) -> bool:
+    """The very next event must go on."""
+    return marking is not None and (
+        marking[0] == NEXT or any(_is_next(each) for each in marking[2:] if isinstance(each, tuple))
+    )
+
+
+def _digest(items: frozenset[Item]) -> int:
+    """A number for the state that is the same wherever and whenever it is built."""
+    text = repr(sorted((repr(marking) for _, marking in items)))
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little", signed=True)

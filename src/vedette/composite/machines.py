@@ -1,0 +1,174 @@
+"""Patterns as they were subscribed to -> machines: their filters numbered, their variables and partitions found.
+
+Numbers of filters, of columns and of partitionings are never given twice, so that events which were coded before a
+pattern came or went still mean the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from vedette.composite.alternatives import Alternative, alternatives, shared_variable
+from vedette.composite.graph import OPERATORS, Asked, Graph, Group, Machine, Test
+from vedette.composite.shape import Shape
+from vedette.errors import InputError, LimitError, NotSupported
+from vedette.language.ast import Composite, Filter, Step
+from vedette.language.check import check
+from vedette.language.parser import parse
+from vedette.language.render import render
+from vedette.matching.patterns import PatternRecord
+from vedette.schema.schema import Schema
+
+_MOST_VARIABLES = 60  # they are bits of an integer
+_MOST_REGISTERS = 256
+_MOST_SYMBOLS = 62
+
+Place = tuple[int, int]  # of a group: the number of its keys, and the one pattern it is for (-1: for all that fit)
+
+
+@dataclass(slots=True)
+class Numbers:
+    """What the numbers in a batch of events stand for."""
+
+    primitives: dict[Filter, int] = field(default_factory=dict)
+    columns: dict[str, int] = field(default_factory=dict)  # paths that variables are compared with
+    keys: dict[tuple[str, ...], int] = field(default_factory=dict)  # paths that streams are partitioned by
+
+    @classmethod
+    def of(cls, primitives: Iterable[str], columns: Iterable[str], keys: Iterable[Iterable[str]]) -> Numbers:
+        """The same numbers again."""
+        made = cls()
+        for text in primitives:
+            made.primitives[parse(text)] = len(made.primitives)  # type: ignore[index]
+        for path in columns:
+            made.columns[path] = len(made.columns)
+        for paths in keys:
+            made.keys[tuple(paths)] = len(made.keys)
+        return made
+
+    def texts(self) -> list[str]:
+        """The filters, as texts that say the same."""
+        return [render(each) for each in self.primitives]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A pattern that is understood, before it has a group."""
+
+    uid: int
+    record: PatternRecord
+    composite: Composite
+    shape: Shape
+    keys: int
+    steps: tuple[tuple[Asked, ...], ...]
+    absent: tuple[tuple[Asked, ...], ...]
+    variables: tuple[str, ...]
+    symbols: tuple[int, ...]  # the filters whose truth its forecast looks at
+
+    @property
+    def speaks_of_time(self) -> bool:
+        """Is there a window or a time condition?"""
+        return self.composite.within is not None or bool(self.shape.conditions)
+
+
+def draft(record: PatternRecord, uid: int, schema: Schema, numbers: Numbers) -> Draft:
+    """Read a pattern; FilterError where it makes no sense."""
+    composite = parse(record.text)
+    if not isinstance(composite, Composite):
+        raise InputError(f"subscription {record.id!r} is a filter, not a pattern over several events")
+    check(composite, schema, record.text)
+    shape = Shape(composite)
+    shared = None if composite.by else shared_variable(composite)
+    keys = composite.by or (() if shared is None else (shared,))
+    asked = _Asking(record.text, numbers, dropped=_implied(composite, shape, shared, record.text))
+    steps = tuple(asked(position.step) for position in shape.positions)
+    absent = tuple(asked(step) for step in shape.absent)
+    if len(asked.variables) > _MOST_VARIABLES:
+        raise LimitError(f"a pattern with more than {_MOST_VARIABLES} join variables", text=record.text, start=0, end=1)
+    if max(shape.registers, default=0) >= _MOST_REGISTERS:
+        raise LimitError(
+            f"time conditions speak of more than {_MOST_REGISTERS} steps at once", text=record.text, start=0, end=1
+        )
+    symbols = dict.fromkeys(each.primitive for step in (*steps, *absent) for each in step)
+    if record.predict is not None:
+        for text in record.predict.features:
+            feature = parse(text)
+            symbols[numbers.primitives.setdefault(feature, len(numbers.primitives))] = None  # type: ignore[arg-type]
+        if len(symbols) > _MOST_SYMBOLS:
+            raise NotSupported(
+                f"subscription {record.id!r} has {len(symbols)} different filters in steps and features, "
+                f"and forecasts can tell {_MOST_SYMBOLS} apart\nHint: leave `predict` out, or write a shorter pattern"
+            )
+    number = numbers.keys.setdefault(keys, len(numbers.keys)) if keys else -1
+    return Draft(uid, record, composite, shape, number, steps, absent, tuple(asked.variables), tuple(symbols))
+
+
+def _implied(composite: Composite, shape: Shape, shared: str | None, text: str) -> str | None:
+    """The attribute whose comparisons with its variable say nothing, since all events of a partition are equal in it."""
+    if shared is None:
+        return None
+    tests = [
+        test
+        for step in (*(position.step for position in shape.positions), *shape.absent)
+        for way in alternatives(step, text)
+        for test in way.tests
+    ]
+    joined = {test.variable for test in tests if test.binds and test.path == shared}
+    alone = all(test.path == shared and test.binds for test in tests if test.variable in joined)
+    return shared if alone else None
+
+
+class _Asking:
+    """Steps as numbers of filters and tests of variables."""
+
+    def __init__(self, text: str, numbers: Numbers, dropped: str | None) -> None:
+        self._text = text
+        self._numbers = numbers
+        self._dropped = dropped
+        self.variables: dict[str, int] = {}
+
+    def __call__(self, step: Step) -> tuple[Asked, ...]:
+        return tuple(self._asked(way) for way in alternatives(step, self._text))
+
+    def _asked(self, way: Alternative) -> Asked:
+        primitives, columns = self._numbers.primitives, self._numbers.columns
+        # What binds comes first, so that another test of the same step may speak of it.
+        tests = sorted(way.tests, key=lambda test: not test.binds)
+        return Asked(
+            primitives.setdefault(way.filter, len(primitives)),
+            tuple(
+                Test(
+                    self.variables.setdefault(test.variable, len(self.variables)),
+                    OPERATORS[test.op],
+                    columns.setdefault(test.path, len(columns)),
+                    test.binds,
+                )
+                for test in tests
+                if test.path != self._dropped
+            ),
+        )
+
+
+def graph_of(drafts: Iterable[Draft], numbers: Numbers, *, merge: bool) -> tuple[Graph, list[Place]]:
+    """The machines of some patterns as one graph, and the places of its groups."""
+    groups: dict[Place, Group] = {}
+    order: dict[Place, int] = {}
+    machines = []
+    for each in drafts:
+        observed = each.record.predict is not None
+        place = (each.keys, each.uid if observed or not merge else -1)
+        if place not in groups:
+            order[place] = len(groups)
+            groups[place] = Group(each.keys, each.uid if observed else -1, each.symbols if observed else ())
+        machines.append(
+            Machine(
+                each.uid,
+                each.shape,
+                -1 if each.composite.within is None else each.composite.within,
+                order[place],
+                each.steps,
+                each.absent,
+            )
+        )
+    return Graph(machines, list(groups.values()), len(numbers.primitives)), list(groups)

@@ -1,0 +1,257 @@
+"""Patterns over a stream of events, in this process: the step function with all that it needs around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.composite.batch import Batch
+from vedette.composite.carrying import carried, restored, written
+from vedette.composite.graph import Graph
+from vedette.composite.machines import Draft, Numbers, Place, draft, graph_of
+from vedette.composite.order import Ids, Sorter
+from vedette.composite.outputs import Observations, PatternMatches
+from vedette.composite.packing import packed, unpacked
+from vedette.composite.reading import Reader
+from vedette.composite.step import CAP, step
+from vedette.errors import InputError, UnknownSubscription
+from vedette.kernels import runs
+from vedette.matching.patterns import PatternRecord, Predict
+from vedette.matching.subscriptions import schema_of
+from vedette.matching.view import Events
+from vedette.schema.encode import Reject
+from vedette.schema.schema import Schema
+
+_KIND: Final = "stream of events"
+_BEGINNING: Final = 0  # the time of events before any has one
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What some events brought about. `late` are the numbers of those that came too late to count."""
+
+    matches: PatternMatches
+    observations: Observations
+    late: NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class Counts:
+    """Events that did not count, and partial matches that were given up."""
+
+    late: int = 0
+    duplicates: int = 0
+    shed: int = 0
+
+
+class PatternMatcher:
+    """Patterns, and how far the events seen so far have brought each of them.
+
+    Events are numbered as they arrive, from 0. They count in the order of their time: within `lateness` microseconds
+    they may come in any order (None: all of them are held back until `finish`). At most `cap` partial matches are kept
+    in a partition: beyond it the least promising are given up, and counted.
+    """
+
+    def __init__(
+        self,
+        patterns: Iterable[PatternRecord] = (),
+        schema: Schema | None = None,
+        *,
+        lateness: int | None = 0,
+        cap: int = CAP,
+        merge: bool = True,
+    ) -> None:
+        if cap < 1:
+            raise InputError(f"a cap of {cap} partial matches leaves none\nHint: it is a number from 1 on")
+        self.schema = schema_of(schema)
+        self.cap = cap
+        self.counts = Counts()
+        self._merge = merge
+        self._numbers = Numbers()
+        self._drafts: dict[str, Draft] = {}
+        self._uids = 0
+        self._arrived = 0
+        self._latest = _BEGINNING
+        self._timed = False
+        self._sorter = Sorter(lateness)
+        self._ids = Ids()
+        for record in patterns:
+            self._draft(record)
+        self._built()
+        self._state = runs.empty(self._graph.registers, self._graph.variables)
+
+    # ------------------------------------------------------------ patterns
+
+    def _draft(self, record: PatternRecord) -> None:
+        if record.id in self._drafts:
+            raise InputError(f"there is a pattern {record.id!r} already")
+        self._drafts[record.id] = draft(record, self._uids, self.schema, self._numbers)
+        self._uids += 1
+
+    def _built(self) -> None:
+        self._graph, self._places = graph_of(self._drafts.values(), self._numbers, merge=self._merge)
+        self._by_uid = {each.uid: each for each in self._drafts.values()}
+        self._reader = Reader(self._numbers, self.schema)
+
+    def add(self, record: PatternRecord) -> None:
+        """Take one more pattern from now on: only events that come after it count."""
+        self._draft(record)
+        self._rebuilt()
+
+    def remove(self, id_: str) -> None:
+        """Forget a pattern and its partial matches; UnknownSubscription if there is none."""
+        if id_ not in self._drafts:
+            raise UnknownSubscription(f"there is no pattern {id_!r}")
+        del self._drafts[id_]
+        self._rebuilt()
+
+    def _rebuilt(self) -> None:
+        old, places = self._graph, self._places
+        self._built()
+        self._state = carried(self._state, old, places, self._graph, self._places)
+
+    @property
+    def patterns(self) -> dict[int, PatternRecord]:
+        """The patterns by the numbers that outcomes speak of."""
+        return {uid: each.record for uid, each in self._by_uid.items()}
+
+    def names(self, pattern: int) -> list[str]:
+        """What the positions of a pattern are called."""
+        return self._by_uid[pattern].shape.names
+
+    def drafts(self) -> dict[int, Draft]:
+        """All that is known of the patterns, by their numbers."""
+        return dict(self._by_uid)
+
+    @property
+    def graph(self) -> Graph:
+        """Their machines."""
+        return self._graph
+
+    @property
+    def places(self) -> list[Place]:
+        """How the groups of the graph partition the stream."""
+        return self._places
+
+    @property
+    def state(self) -> runs.State:
+        """Their partial matches."""
+        return self._state
+
+    # ------------------------------------------------------------ events
+
+    def process(
+        self, events: Events, *, ids: Sequence[object] | None = None, rejects: list[Reject] | None = None
+    ) -> Outcome:
+        """Let events happen. With `ids`, an id that was there before does not count again.
+
+        Events that break the schema are an error, or, if a list is handed in as `rejects`, are put there and do not count.
+        """
+        batch, timed = self._reader.read(events, self._arrived, self._latest, rejects)
+        self._check_times(batch, timed)
+        self._arrived += len(events)
+        if batch.size:
+            self._latest = max(self._latest, int(batch.time.max()))
+        if ids is not None:
+            if len(ids) != len(events):
+                raise InputError(f"there are {len(ids)} ids for {len(events)} events")
+            first = self._arrived - len(events)
+            fresh = self._ids.fresh([ids[number - first] for number in batch.number.tolist()])
+            self.counts.duplicates += int((~fresh).sum())
+            if not fresh.all():
+                batch = batch.take(np.flatnonzero(fresh))
+        ready, late = self._sorter.put(batch)
+        self.counts.late += len(late)
+        return self._stepped(ready, late)
+
+    def finish(self) -> Outcome:
+        """Let those events happen that were held back."""
+        return self._stepped(self._sorter.finish(), np.zeros(0, np.int64))
+
+    def _stepped(self, batch: Batch, late: NDArray[np.int64]) -> Outcome:
+        batch = _widened(batch, len(self._numbers.keys), len(self._numbers.columns))
+        self._state, outputs = step(self._graph, self._state, batch, cap=self.cap, in_place=True)
+        self.counts.shed = int(self._state.counters[runs.SHED])
+        return Outcome(outputs.matches, outputs.observations, late)
+
+    def _check_times(self, batch: Batch, timed: NDArray[np.bool_]) -> None:
+        if self._timed or not batch.size:
+            return
+        self._timed = bool(timed.any())
+        asking = next((each for each in self._drafts.values() if each.speaks_of_time), None)
+        if asking is not None and not self._timed:
+            raise InputError(
+                f"subscription {asking.record.id!r} speaks of time, and the events have none\n"
+                "Hint: give events an attribute `time`, such as '2024-05-01T12:30:00Z' or seconds since 1970"
+            )
+
+    def remembered(self) -> NDArray[np.int64]:
+        """The numbers of the events that a witness may still name."""
+        taken = self._state.nodes[: self._state.counters[runs.NODES], runs.N_EVENT]
+        return np.unique(np.concatenate([taken, self._sorter.numbers()]))
+
+    # ------------------------------------------------------------ state as bytes
+
+    def to_bytes(self) -> bytes:
+        """Everything, so that `from_bytes` goes on where this stood."""
+        parts = {
+            "state": written(self._state, self._graph, self._places),
+            "sorter": self._sorter.to_bytes(),
+            "ids": self._ids.to_bytes(),
+        }
+        facts = {
+            "patterns": [{"uid": each.uid, **_plain(each.record)} for each in self._drafts.values()],
+            "primitives": self._numbers.texts(),
+            "columns": list(self._numbers.columns),
+            "keys": [list(each) for each in self._numbers.keys],
+            "next": [self._uids, self._arrived, self._latest],
+            "timed": self._timed,
+            "counts": asdict(self.counts),
+            "schema": {path: str(type_) for path, type_ in self.schema.items()},
+            "closed": self.schema.closed,
+            "cap": self.cap,
+            "merge": self._merge,
+        }
+        return packed(_KIND, {name: np.frombuffer(data, np.uint8) for name, data in parts.items()}, facts)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> PatternMatcher:
+        """What `to_bytes` wrote; SnapshotError if these bytes are something else, or damaged."""
+        arrays, facts = unpacked(_KIND, data)
+        sorter = Sorter.from_bytes(arrays["sorter"].tobytes())
+        schema = Schema.of(facts["schema"], closed=facts["closed"])
+        made = cls((), schema, lateness=sorter.lateness, cap=facts["cap"], merge=facts["merge"])
+        made._numbers = Numbers.of(facts["primitives"], facts["columns"], facts["keys"])
+        for plain in facts["patterns"]:
+            record = PatternRecord(
+                plain["id"],
+                plain["text"],
+                plain["subscriber"],
+                None if plain["predict"] is None else Predict.of(plain["predict"]),
+            )
+            made._drafts[record.id] = draft(record, plain["uid"], schema, made._numbers)
+        made._uids, made._arrived, made._latest = facts["next"]
+        made._timed = facts["timed"]
+        made.counts = Counts(**facts["counts"])
+        made._sorter, made._ids = sorter, Ids.from_bytes(arrays["ids"].tobytes())
+        made._built()
+        made._state = restored(arrays["state"].tobytes(), made._graph, made._places)
+        return made
+
+
+def _plain(record: PatternRecord) -> dict[str, Any]:
+    plain = asdict(record)
+    if plain["predict"] is not None:
+        plain["predict"]["features"] = list(plain["predict"]["features"])
+    return plain
+
+
+def _widened(batch: Batch, partitionings: int, columns: int) -> Batch:
+    """A batch that was read before some patterns came has no keys and values of theirs."""
+    if len(batch.keyed) == partitionings and len(batch.known) == columns:
+        return batch
+    return Batch.concatenate([Batch.empty(partitionings, columns), batch])

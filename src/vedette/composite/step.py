@@ -1,0 +1,81 @@
+"""The step function: (state, events) -> (state, outputs). It knows no clock, no files and no host."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.composite.batch import Batch
+from vedette.composite.graph import Graph
+from vedette.composite.outputs import (
+    Observations,
+    Outputs,
+    PatternMatches,
+    Witnesses,
+    joined_matches,
+    joined_observations,
+)
+from vedette.kernels import runs
+
+CAP = 10_000  # partial matches of one partition
+
+
+def step(
+    graph: Graph, state: runs.State, batch: Batch, *, cap: int = CAP, in_place: bool = False
+) -> tuple[runs.State, Outputs]:
+    """Let a batch of events happen to the partial matches.
+
+    The state that is handed in stays as it is, unless it is given up with `in_place`. The graph learns states that it
+    has not met before, which changes nothing that it answers.
+    """
+    if not in_place:
+        state = runs.State(*(array.copy() for array in state))
+    events = runs.Events(
+        batch.number, batch.time, batch.start, batch.primitive, batch.key, batch.keyed, batch.value, batch.known
+    )
+    outputs = runs.Outputs(
+        np.empty((64, 5), np.int64), np.empty((64, state.variables.shape[1]), np.int64), np.empty((64, 11), np.int64)
+    )
+    matches: list[PatternMatches] = []
+    observations: list[Observations] = []
+    at = 0
+    while True:
+        filled = np.array([0, 0, len(graph.uids)], np.int64)
+        at, wanted, state, outputs = runs.advance(graph.arrays(), state, events, at, cap, outputs, filled)
+        if filled[0]:
+            matches.append(_matches(graph, state, outputs, int(filled[0]), batch))
+        if filled[1]:
+            observations.append(_observations(graph, state, outputs, int(filled[1]), batch))
+        for each in wanted.tolist():
+            graph.expand(each)
+        if at >= batch.size and not len(wanted):
+            break
+    return state, Outputs(joined_matches(matches, graph.variables), joined_observations(observations))
+
+
+def _matches(graph: Graph, state: runs.State, outputs: runs.Outputs, count: int, batch: Batch) -> PatternMatches:
+    rows = outputs.matches[:count]
+    order = np.lexsort((rows[:, 1], rows[:, 0]))
+    uids = np.array(graph.uids, np.int64)
+    values = outputs.variables[:count, : 2 * graph.variables].reshape(count, graph.variables, 2)
+    return PatternMatches(
+        batch.number[rows[order, 0]], uids[rows[order, 1]], _witnesses(state, rows[order, 2]), values[order]
+    )
+
+
+def _observations(graph: Graph, state: runs.State, outputs: runs.Outputs, count: int, batch: Batch) -> Observations:
+    rows = outputs.observed[:count].copy()
+    return Observations(
+        batch.number[rows[:, 0]],
+        np.array(graph.uids, np.int64)[rows[:, 1]],
+        rows[:, 2:4],
+        rows[:, 4],
+        rows[:, 5] != 0,
+        *(rows[:, column] for column in range(6, 10)),
+        _witnesses(state, rows[:, 10]),
+    )
+
+
+def _witnesses(state: runs.State, heads: NDArray[np.int64]) -> Witnesses:
+    start, position, taken = runs.witnesses(state.nodes, np.ascontiguousarray(heads))
+    return Witnesses(start, position.astype(np.int32), taken)
