@@ -5,21 +5,29 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-kafka test-tables bench bench-spark lint maven setup clean
+.PHONY: demo test test-connectors test-kafka test-tables bench bench-spark lint maven quick-java setup clean
 
 demo: $(VENV)/.demo-installed
 	@$(BIN)/vedette demo
 
-test: lint
+test: setup
+	@$(MAKE) --no-print-directory -j 2 lint quick-java
 	@$(BIN)/python -m pytest -n 2 --dist worksteal
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m interpreted
 
 # With a Kafka broker, and with PostgreSQL and Delta tables. Maven fetches the broker and the connectors.
-test-kafka: setup maven
+test-connectors: setup maven quick-java
+	@$(BIN)/python -m pytest -rs -n 2 --dist loadfile tests/connectors/test_*.py
+
+test-kafka: setup maven quick-java
 	@$(BIN)/python -m pytest tests/connectors/test_kafka.py
 
-test-tables: setup maven
+test-tables: setup maven quick-java
 	@$(BIN)/python -m pytest -rs tests/connectors/test_postgresql.py tests/connectors/test_delta.py
+
+# Tests start Spark again and again: this shortens every start.
+quick-java: setup
+	@$(BIN)/python -m tests.quick_java
 
 maven:
 	@command -v mvn >/dev/null || { echo "Maven (mvn) is needed: it fetches the jars that these tests use" >&2; exit 1; }

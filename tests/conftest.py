@@ -9,12 +9,21 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from tests import quick_java
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # The first example of a test may have to compile kernels, so there are no deadlines.
 settings.register_profile("vedette", deadline=None, max_examples=int(os.environ.get("EXAMPLES", "100")))
 settings.load_profile("vedette")
+
+quick_java.use()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long tests first: begun last, one of them would leave the other processes with nothing to do."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
 @pytest.fixture(scope="session")

@@ -26,6 +26,7 @@ from benchmarks.spark.timing import in_turns
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.long
 
 TINY = replace(
     QUICK,

@@ -29,6 +29,7 @@ ENVIRONMENT = {
 ENVIRONMENT.pop("FORCE_COLOR", None)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", RUN)
 def test_examples(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     if any(block.kind == "python" and "spark" in block.body for block in blocks(page)):

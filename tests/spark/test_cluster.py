@@ -11,7 +11,10 @@ import pytest
 from tests.spark.daemons import copies, daemon, free_port, travelled
 from tests.spark.journey import matched_here
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="there is no /proc to see mapped files in")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="there is no /proc to see mapped files in"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -142,7 +142,9 @@ def test_without_a_home_the_launcher_is_a_passing_one(machine: Path, monkeypatch
     assert os.access(home / "bin" / "java", os.X_OK)
 
 
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # their Java lives for seconds
 JOB = """
+import sys
 import pyarrow as pa
 import vedette as vd
 
@@ -150,7 +152,8 @@ def doubled(batches):
     for batch in batches:
         yield pa.record_batch({"id": pa.array([2 * value for value in batch["id"].to_pylist()], pa.int64())})
 
-spark = vd.spark.session(master="local[2]", conf={"spark.driver.memory": "1g"})
+conf = {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": sys.argv[1]}
+spark = vd.spark.session(master="local[2]", conf=conf)
 spark.range(100).mapInArrow(doubled, "id long").write.parquet("doubled")
 print(spark.read.parquet("doubled").agg({"id": "sum"}).collect()[0][0])
 print(spark.sparkContext._jvm.java.lang.System.getProperty("java.home"))
@@ -159,7 +162,7 @@ spark.stop()
 
 
 EXECUTOR_JOB = """
-import os
+import os, sys
 import pyarrow as pa
 import vedette as vd
 
@@ -171,6 +174,7 @@ def executable(batches):
         yield pa.record_batch({"path": [os.readlink(f"/proc/{java}/exe")]})
 
 conf = {"spark.driver.memory": "1g", "spark.executor.memory": "512m"}
+conf |= {f"spark.{role}.extraJavaOptions": sys.argv[1] for role in ("driver", "executor")}
 spark = vd.spark.session(master="local-cluster[1,1,1024]", conf=conf)
 print(spark.range(1, numPartitions=1).mapInArrow(executable, "path string").collect()[0].path)
 spark.stop()
@@ -179,7 +183,8 @@ spark.stop()
 
 def _done(job: str, machine: Path) -> list[str]:
     assert shutil.which("java") is None
-    done = subprocess.run([sys.executable, "-c", job], cwd=machine, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", job, QUICK]
+    done = subprocess.run(command, cwd=machine, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return done.stdout.splitlines()

@@ -24,6 +24,8 @@ from vedette.language.lint import lint
 from vedette.language.parser import parse
 from vedette.schema.arrow_types import infer_arrow
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def flights() -> pa.Table:

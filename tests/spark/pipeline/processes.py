@@ -12,8 +12,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 VEDETTE = str(Path(sys.executable).with_name("vedette"))
-# Short lives: a Java that starts quickly matters more than one that is fast in the end.
-QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 @contextmanager

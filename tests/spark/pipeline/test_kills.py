@@ -12,13 +12,12 @@ import random
 import signal
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.spark.pipeline.processes import QUICK_JAVA, kill_all, started
+from tests.spark.pipeline.processes import kill_all, started
 from tests.spark.pipeline.workplace import Record, Workplace, compiled, expected, pairs
 from vedette.errors import RunError
 from vedette.spark.pipeline.config import load
@@ -27,6 +26,8 @@ from vedette.spark.pipeline.run import run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.long
 
 SEED = 20_240_517
 KILLS = 14  # with the same subscriptions all the time, and
@@ -71,14 +72,6 @@ def describe(place: Workplace, events: Path, *, files: int) -> None:
             {"name": "alice", "type": "jsonl", "path": "alice", "subscribers": ["alice"]},
         ],
         quarantine={"type": "jsonl", "path": "bad"},
-        spark={
-            "master": "local[2]",
-            "conf": {
-                "spark.driver.memory": "1g",
-                "spark.ui.enabled": "false",
-                "spark.driver.extraJavaOptions": QUICK_JAVA,
-            },
-        },
     )
 
 
@@ -149,13 +142,13 @@ def _sleep_while_alive(process: subprocess.Popen[bytes], seconds: float) -> None
         time.sleep(0.005)
 
 
-def _to_the_end(place: Workplace) -> None:
-    log = place.folder / "run.log"
-    with started(place.pipeline, log) as process:
-        assert process.wait(600) == 0, log.read_text()[-6000:]
+def _to_the_end(place: Workplace, events: Path, spark: SparkSession) -> None:
+    """The last life, which is in this process, and takes all that is left at once."""
+    describe(place, events, files=FILES)
+    run(load(place.pipeline), spark=spark)
 
 
-def test_kills(tmp_path: Path, events: Path, undisturbed: dict[str, list[str]]) -> None:
+def test_kills(tmp_path: Path, events: Path, spark: SparkSession, undisturbed: dict[str, list[str]]) -> None:
     print(f"seed {SEED}")
     draw = random.Random(SEED)
     place = Workplace(tmp_path)
@@ -163,14 +156,15 @@ def test_kills(tmp_path: Path, events: Path, undisturbed: dict[str, list[str]]) 
     describe(place, events, files=1)
     for number, moment in enumerate(_moments(draw, KILLS)):
         assert _kill(place, moment, draw), f"it ended before kill {number}: give it more files"
-    describe(place, events, files=FILES)
-    _to_the_end(place)
+    _to_the_end(place, events, spark)
     for sink, lines in undisturbed.items():
         assert place.lines(sink) == lines, sink
     assert len(set(place.lines("out"))) == len(place.lines("out"))
 
 
-def test_kills_while_subscriptions_change(tmp_path: Path, events: Path, undisturbed: dict[str, list[str]]) -> None:
+def test_kills_while_subscriptions_change(
+    tmp_path: Path, events: Path, spark: SparkSession, undisturbed: dict[str, list[str]]
+) -> None:
     """Every event is matched by one version, wholly; a micro-batch that was cut short keeps the one it began with."""
     draw = random.Random(SEED + 1)
     place = Workplace(tmp_path)
@@ -179,8 +173,7 @@ def test_kills_while_subscriptions_change(tmp_path: Path, events: Path, undistur
     for number, moment in enumerate(_moments(draw, KILLS_BETWEEN_CHANGES)):
         place.subscribe(*(OTHERS if number % 2 else SUBSCRIPTIONS))
         assert _kill(place, moment, draw), f"it ended before kill {number}: give it more files"
-    describe(place, events, files=FILES)
-    _to_the_end(place)
+    _to_the_end(place, events, spark)
     by_version = {matcher.version: matcher for matcher in versions}
     rows = place.rows("out")
     used: dict[str, str] = {}
@@ -259,29 +252,31 @@ def place_with_files(tmp_path: Path, events: Path) -> Workplace:
 # ---------------------------------------------------------------- polite requests
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it_well(tmp_path: Path, events: Path, number: int, undisturbed: dict[str, list[str]]) -> None:
+def test_a_signal_ends_it_well(
+    tmp_path: Path, events: Path, spark: SparkSession, undisturbed: dict[str, list[str]]
+) -> None:
     place = Workplace(tmp_path)
     place.subscribe(*SUBSCRIPTIONS)
     describe(place, events, files=1)
-    log = place.folder / "run.log"
-    with started(place.pipeline, log) as process:
-        _wait_for(lambda: _seen(place, "state/commits/[0-9]*") >= 2 or process.poll() is not None)
-        process.send_signal(number)
-        assert process.wait(120) == 0, log.read_text()[-6000:]
-    assert "Stopping after the current micro-batch" in log.read_text()
-    assert "Stopped: " in log.read_text()
-    assert "Traceback" not in log.read_text()
-    assert 2 <= _seen(place, "state/commits/[0-9]*") < FILES
-    assert _seen(place, "out/_staging/*") == 0
-    describe(place, events, files=FILES)
-    _to_the_end(place)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        enough = _seen(place, "state/commits/[0-9]*") + 2
+        log = place.folder / f"{number.name}.log"
+        with started(place.pipeline, log) as process:
+            _wait_for_commits(place, enough, process)
+            process.send_signal(number)
+            assert process.wait(120) == 0, log.read_text()[-6000:]
+        assert "Stopping after the current micro-batch" in log.read_text()
+        assert "Stopped: " in log.read_text()
+        assert "Traceback" not in log.read_text()
+        assert enough <= _seen(place, "state/commits/[0-9]*") < FILES
+        assert _seen(place, "out/_staging/*") == 0
+    _to_the_end(place, events, spark)
     for sink, lines in undisturbed.items():
         assert place.lines(sink) == lines, sink
 
 
-def _wait_for(true: Callable[[], Any]) -> None:
+def _wait_for_commits(place: Workplace, count: int, process: subprocess.Popen[bytes]) -> None:
     until = time.monotonic() + 120
-    while not true():
+    while _seen(place, "state/commits/[0-9]*") < count and process.poll() is None:
         assert time.monotonic() < until
         time.sleep(0.01)
