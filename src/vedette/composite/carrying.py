@@ -1,4 +1,4 @@
-"""Partial matches carried from one graph to another, and written down: patterns come and go, the others' state stays."""
+"""Partial matches written down, and carried from graph to graph: patterns come and go, the others' state stays."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ class Graph:
         row = [0] * runs.STATE_WIDTH
         row[runs.WINDOW] = some.within
         row[runs.GROUP] = group
-        for uid, marking in items:
+        for _, marking in items:
             transient = _is_next(marking)
             row[runs.HAS_NEXT] |= transient
             row[runs.HAS_WAIT] |= not transient
@@ -233,28 +233,29 @@ class Graph:
     @staticmethod
     def _saved(shape: Shape, position: int, unsettled: tuple[int, ...]) -> tuple[int, ...]:
         """The registers that a position's time goes to."""
-        asked = {slot for n in unsettled for slot in (shape.conditions[n].left, shape.conditions[n].right)}
+        open_ = [shape.conditions[number] for number in unsettled]
+        asked = {slot for each in open_ for slot in (each.left, each.right, each.scope)}
         return tuple(sorted(shape.registers[slot] for slot in shape.slots_of(position) if slot in asked))
 
     @staticmethod
     def _condition(shape: Shape, number: int) -> tuple[int, ...]:
         one = shape.conditions[number]
-        right = -1 if one.right < 0 else shape.registers[one.right]
-        return (shape.registers[one.left], right, OPERATORS[one.op], one.microseconds, int(one.absolute))
+        left, right, scope = (-1 if slot < 0 else shape.registers[slot] for slot in (one.left, one.right, one.scope))
+        return (left, right, OPERATORS[one.op], one.microseconds, int(one.absolute), scope)
 
     def _directions(self, items: Iterable[Item]) -> dict[int, int]:
-        """The registers that are still needed: whether a later time is better (1), an earlier one (-1), or neither."""
+        """The registers that are still needed, and whether a later time is better (1), an earlier (-1), or neither."""
         found: dict[int, int] = {}
         for uid, marking in items:
             shape = self.machines[uid].shape
             future = shape.future(marking) if shape.conditions else frozenset()
             for number in shape.unsettled(marking):
                 one = shape.conditions[number]
-                for slot, sign in ((one.left, 1), (one.right, -1)):
+                for slot, sign in ((one.left, 1), (one.right, -1), (one.scope, 0)):
                     if slot < 0:
                         continue
                     better = sign * _BETTER.get(one.op, 0)
-                    if one.absolute:  # what comes is later than what was
+                    if one.absolute and sign:  # what comes is later than what was
                         better = -_BETTER.get(one.op, 0)
                         if len(one.positions & future) == len(one.positions):
                             better = 0

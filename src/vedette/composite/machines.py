@@ -105,7 +105,7 @@ def draft(record: PatternRecord, uid: int, schema: Schema, numbers: Numbers) -> 
 
 
 def _implied(composite: Composite, shape: Shape, shared: str | None, text: str) -> str | None:
-    """The attribute whose comparisons with its variable say nothing, since all events of a partition are equal in it."""
+    """The attribute whose comparisons with its variable say nothing, as it is the same in all of a partition."""
     if shared is None:
         return None
     tests = [

@@ -149,7 +149,7 @@ class PatternMatcher:
     ) -> Outcome:
         """Let events happen. With `ids`, an id that was there before does not count again.
 
-        Events that break the schema are an error, or, if a list is handed in as `rejects`, are put there and do not count.
+        Events that break the schema are an error, or, with a list as `rejects`, are put there and do not count.
         """
         batch, timed = self._reader.read(events, self._arrived, self._latest, rejects)
         self._check_times(batch, timed)

@@ -118,13 +118,18 @@ def joined_matches(parts: Sequence[PatternMatches], variables: int) -> PatternMa
 
 def joined_observations(parts: Sequence[Observations]) -> Observations:
     """One after the other."""
+    none = np.zeros(0, np.int64)
     nothing = Observations(
-        *(np.zeros(0, np.int64) for _ in range(2)),
-        np.zeros((0, 2), np.int64),
-        np.zeros(0, np.int64),
-        np.zeros(0, np.bool_),
-        *(np.zeros(0, np.int64) for _ in range(4)),
-        Witnesses.joined([]),
+        event=none,
+        pattern=none,
+        key=np.zeros((0, 2), np.int64),
+        state=none,
+        hit=np.zeros(0, np.bool_),
+        symbol=none,
+        depth=none,
+        age=none,
+        first=none,
+        witness=Witnesses.joined([]),
     )
     parts = [nothing, *parts]
     columns = {

@@ -1,4 +1,4 @@
-"""Events -> batches: which filters of steps they satisfy, when they were, and the values that join and partition them."""
+"""Events -> batches: which filters of steps they satisfy, when they were, and what joins and partitions them."""
 
 from __future__ import annotations
 

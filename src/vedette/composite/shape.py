@@ -1,4 +1,4 @@
-"""What may come after what in a pattern: its steps written out as places, and the markings a partial match passes through.
+"""What may come after what in a pattern: its steps as places, and the markings that a partial match passes through.
 
 A pattern is a tree of threads. A thread is a sequence machine: places, each a step or an `and`, and what may follow
 each of them, contiguously or after a while. The parts of an `and` are threads of their own: they start with its first
@@ -87,7 +87,8 @@ class Condition:
     op: Comparator
     microseconds: int
     absolute: bool  # of the difference, not the difference itself
-    positions: frozenset[int]  # of both sides: it is settled when none of them can be taken any more
+    positions: frozenset[int]  # of all slots: it is settled when none of them can be taken any more
+    scope: int = -1  # a slot: it holds only where that is set, since what it is a condition of may take no part
 
 
 class Move(NamedTuple):
@@ -107,7 +108,7 @@ class Shape:
         self.absent: list[Step] = []
         self.conditions: list[Condition] = []
         self._places: list[Place] = []
-        self._asked: list[tuple[TimeCondition, Copies]] = []
+        self._asked: list[tuple[TimeCondition, Copies, frozenset[int] | None]] = []
         self._repetitions = 0
         self._choices = 0  # the `or`s around what is being built
         self._master = Thread()
@@ -129,8 +130,11 @@ class Shape:
             place = self._place(thread, position=len(self.positions) - 1)
             return [place], [place]
         if isinstance(node, Conditioned):
-            self._asked += [(condition, copies) for condition in node.conditions]
-            return self._built(node.part, thread, copies)
+            begin = len(self.positions)
+            ends = self._built(node.part, thread, copies)
+            taking_part = frozenset(range(begin, len(self.positions))) if self._choices else None
+            self._asked += [(condition, copies, taking_part) for condition in node.conditions]
+            return ends
         if isinstance(node, Every):
             place = self._place(thread)
             for part in node.parts:
@@ -193,20 +197,25 @@ class Shape:
         for number, position in enumerate(self.positions):
             if position.step.label is not None:
                 labelled.setdefault(position.step.label, []).append(number)
-        for asked, copies in self._asked:
+        for asked, copies, part in self._asked:
             left = self._reachable(labelled[asked.later], copies)
             right = frozenset() if asked.earlier is None else self._reachable(labelled[asked.earlier], copies)
             absolute = asked.earlier is not None and asked.microseconds > 0 and siblings(asked.later, asked.earlier)
+            scope = part if part is not None and not (left <= part or (right and right <= part)) else frozenset()
             self.conditions.append(
                 Condition(
-                    self.slots.setdefault(left, len(self.slots)),
-                    self.slots.setdefault(right, len(self.slots)) if right else -1,
+                    self._slot(left),
+                    self._slot(right),
                     asked.op,
                     asked.microseconds,
                     absolute,
-                    left | right,
+                    left | right | scope,
+                    self._slot(scope),
                 )
             )
+
+    def _slot(self, positions: frozenset[int]) -> int:
+        return self.slots.setdefault(positions, len(self.slots)) if positions else -1
 
     def _reachable(self, positions: list[int], copies: Copies) -> frozenset[int]:
         """Those in the same repetitions as the condition, where it is inside them."""
@@ -222,7 +231,7 @@ class Shape:
         alone = any(place.threads for place in self._places)  # then steps come in no fixed order
         lives: list[list[int]] = [[] for _ in self.slots]
         for condition in self.conditions:
-            for slot in {condition.left, condition.right} - {-1}:
+            for slot in {condition.left, condition.right, condition.scope} - {-1}:
                 lives[slot] += condition.positions
         registers = [0] * len(lives)
         until: list[int] = []  # of each register: the last position that needs it
@@ -241,17 +250,17 @@ class Shape:
         return next(positions for positions, each in self.slots.items() if each == slot)
 
     def hopeless_after(self, marking: Marking) -> Iterator[tuple[int, int]]:
-        """Slots, and for how many microseconds after their time there is hope: then it is too late for a step to come."""
+        """Slots, and for how many microseconds after their time a step may still come in time."""
         unsettled = self.unsettled(marking)
         future = self.future(marking) if unsettled else frozenset()
         for number in unsettled:
             one = self.conditions[number]
-            if one.op not in (Comparator.LT, Comparator.LE) or one.right < 0:
+            if one.op not in (Comparator.LT, Comparator.LE) or one.right < 0 or one.scope >= 0:
                 continue
             due = self.positions_of(one.left)
-            if due <= future and not self.positions_of(one.right) & future:
-                if not any(self.positions[position].optional for position in due):
-                    yield one.right, one.microseconds - (one.op is Comparator.LT)
+            sure = not any(self.positions[position].optional for position in due)
+            if sure and due <= future and not self.positions_of(one.right) & future:
+                yield one.right, one.microseconds - (one.op is Comparator.LT)
 
     # ------------------------------------------------------------ moving
 

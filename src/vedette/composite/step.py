@@ -66,13 +66,16 @@ def _matches(graph: Graph, state: runs.State, outputs: runs.Outputs, count: int,
 def _observations(graph: Graph, state: runs.State, outputs: runs.Outputs, count: int, batch: Batch) -> Observations:
     rows = outputs.observed[:count].copy()
     return Observations(
-        batch.number[rows[:, 0]],
-        np.array(graph.uids, np.int64)[rows[:, 1]],
-        rows[:, 2:4],
-        rows[:, 4],
-        rows[:, 5] != 0,
-        *(rows[:, column] for column in range(6, 10)),
-        _witnesses(state, rows[:, 10]),
+        event=batch.number[rows[:, 0]],
+        pattern=np.array(graph.uids, np.int64)[rows[:, 1]],
+        key=rows[:, 2:4],
+        state=rows[:, 4],
+        hit=rows[:, 5] != 0,
+        symbol=rows[:, 6],
+        depth=rows[:, 7],
+        age=rows[:, 8],
+        first=rows[:, 9],
+        witness=_witnesses(state, rows[:, 10]),
     )
 
 

@@ -34,8 +34,8 @@ TEST_VARIABLE, TEST_OP, TEST_COLUMN, TEST_BINDS = range(4)
 TEST_WIDTH = 4
 BLOCK_PRIMITIVE, BLOCK_TEST_BEGIN, BLOCK_TEST_END = range(3)
 BLOCK_WIDTH = 3
-LEFT, RIGHT, OP, MICROSECONDS, ABSOLUTE = range(5)
-CONDITION_WIDTH = 5
+LEFT, RIGHT, OP, MICROSECONDS, ABSOLUTE, SCOPE = range(6)
+CONDITION_WIDTH = 6
 EQ, NE, LT, LE, GT, GE = range(6)
 
 # Columns of the state's tables.
@@ -206,7 +206,7 @@ def _holds(conditions: Ints, begin: int, end: int, times: Ints) -> bool:
     """All time conditions hold, as far as their times are set."""
     for c in range(begin, end):
         left = times[conditions[c, LEFT]]
-        if left == UNSET:
+        if left == UNSET or (conditions[c, SCOPE] >= 0 and times[conditions[c, SCOPE]] == UNSET):
             continue
         if conditions[c, RIGHT] >= 0:
             right = times[conditions[c, RIGHT]]
@@ -386,7 +386,6 @@ def advance(
     pending = np.empty((64, 6), np.int64)  # state, start, node, depth, first, bound
     pending_registers = np.empty((64, slots), np.int64)
     pending_variables = np.empty((64, width), np.int64)
-    born = np.empty(64, np.int64)
     scratch = np.empty(slots, np.int64)
     values = np.zeros(width, np.int64)
     wanted = np.empty(64, np.int64)
@@ -481,7 +480,7 @@ def advance(
             while part >= 0 and (parts[part, P_LOW] != low or parts[part, P_HIGH] != high or parts[part, P_GROUP] != g):
                 part = parts[part, P_HASH_NEXT]
             # ---- who may move, and who must end
-            candidate_count = ended_count = pending_count = born_count = 0
+            candidate_count = ended_count = pending_count = 0
             old_fresh = np.int64(-1)
             if part >= 0:
                 old_fresh = parts[part, P_FRESH]
@@ -740,7 +739,7 @@ def advance(
                                         if mine == other:
                                             continue
                                         sign = live[each, 1]
-                                        if sign == 0 or mine == UNSET or other == UNSET:
+                                        if sign == 0 or mine == UNSET or other == UNSET:  # noqa: PLR1714 - Numba is quicker with this
                                             old_better = new_better = True
                                         elif (mine > other) == (sign > 0):
                                             new_better = True
