@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.kernels.labels import Labels, joined
+from vedette.kernels.labels import Joined, Labels, joined, padded
 from vedette.kernels.rows import Rows
 
 
@@ -17,20 +19,38 @@ def _labels(texts: list[str]) -> Labels:
     return labels
 
 
-@pytest.mark.interpreted
-@given(
-    labels=st.lists(st.text(max_size=5), min_size=1, max_size=6),
-    events=st.lists(st.lists(st.integers(0, 5), max_size=5), max_size=8),
-    most=st.integers(0, 40),
-)
-def test_the_texts_of_events(labels: list[str], events: list[list[int]], most: int) -> None:
-    events = [[number % len(labels) for number in row] for row in events]
-    rows = Rows(np.cumsum([0, *map(len, events)]), np.array([n for row in events for n in row], np.int32))
-    found, sizes = [], []
-    for part in joined(rows, _labels(labels), ord("|"), most):
+def _rows(events: list[list[int]]) -> Rows:
+    return Rows(np.cumsum([0, *map(len, events)]), np.array([n for row in events for n in row], np.int32))
+
+
+def _told(parts: Iterable[Joined], most: int) -> list[str]:
+    """The texts of all parts, none of which is too long."""
+    found: list[str] = []
+    for part in parts:
         pairs = zip(part.ends, part.ends[1:], strict=False)
         texts = [part.text[begin:end].tobytes().decode() for begin, end in pairs]
-        sizes.append((len(texts), len(part.text)))
+        assert len(texts) == 1 or len(part.text) <= most
         found += texts
+    return found
+
+
+some_labels = st.lists(st.text(max_size=5), min_size=1, max_size=6)
+some_events = st.lists(st.lists(st.integers(0, 5), max_size=5), max_size=8)
+
+
+@pytest.mark.interpreted
+@given(labels=some_labels, events=some_events, most=st.integers(0, 40))
+def test_the_texts_of_events(labels: list[str], events: list[list[int]], most: int) -> None:
+    events = [[number % len(labels) for number in row] for row in events]
+    found = _told(joined(_rows(events), _labels(labels), ord("|"), most), most)
     assert found == ["|".join(labels[number] for number in row) for row in events]
-    assert all(count == 1 or size <= most for count, size in sizes)
+
+
+@pytest.mark.interpreted
+@given(labels=some_labels, events=some_events, more=st.integers(0, 20), most=st.integers(0, 40))
+def test_labels_of_one_width(labels: list[str], events: list[list[int]], more: int, most: int) -> None:
+    events = [[number % len(labels) for number in row] for row in events]
+    width = more + max(len(label.encode()) for label in labels)
+    found = _told(padded(_rows(events), _labels(labels), width, most), most)
+    filled = [label + " " * (width - len(label.encode())) for label in labels]
+    assert found == ["".join(filled[number] for number in row) for row in events]

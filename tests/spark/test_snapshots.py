@@ -347,7 +347,7 @@ _COUNT = """
 import sys
 import pyarrow as pa
 from numba.core.registry import CPUDispatcher
-from vedette.kernels.labels import joined
+from vedette.kernels.labels import joined, padded
 from vedette.matching.matcher import Matcher
 from vedette.spark.warm_up import warm_up
 from vedette.spark.worker import labels_of
@@ -369,6 +369,7 @@ events = pa.table({
 })
 rows = matcher.match_rows(events.to_batches()[0], ordered=True)
 list(joined(rows, labels_of(matcher, False, False), 31, 1 << 20))
+list(padded(rows, labels_of(matcher, False, False), 1, 1 << 20))
 print(before, compiled(), len(rows.subscription))
 """
 

@@ -14,7 +14,17 @@ from vedette.matching.matcher import Matcher
 from vedette.matching.subscriptions import Subscriptions
 from vedette.spark import worker
 from vedette.spark.snapshots import Shipped
-from vedette.spark.worker import BETWEEN, ESCAPES, REJECTED, SEPARATOR, Task, labels_of, matching, needs_escapes
+from vedette.spark.worker import (
+    BETWEEN,
+    ESCAPES,
+    REJECTED,
+    SEPARATOR,
+    Task,
+    label_width,
+    labels_of,
+    matching,
+    needs_escapes,
+)
 
 
 @pytest.fixture
@@ -32,7 +42,7 @@ def texts(known: dict[Shipped, Matcher], subs: Subscriptions, *batches: Any, **o
     one = Shipped(matcher.version, "", None)
     known[one] = matcher
     names = options.pop("names", ("n",))
-    task = Task(one, names, options.get("subscribers", False), needs_escapes(matcher))
+    task = Task(one, names, options.get("subscribers", False), needs_escapes(matcher), options.get("width"))
     return list(matching(pickle.loads(pickle.dumps(task)))(iter(batches)))  # noqa: S301 - our own
 
 
@@ -44,11 +54,37 @@ def _counting(*ids: str) -> Subscriptions:
 
 
 def test_one_text_for_every_event(shipped: dict[Shipped, Matcher]) -> None:
-    found = texts(shipped, _counting("a", "bc"), pa.array([0, None, 1, -1]), pa.array([7]))
-    assert [array.to_pylist() for array in found] == [["a", None, f"a{SEPARATOR}bc", None], [f"a{SEPARATOR}bc"]]
-    for array in found:
-        array.validate(full=True)
-        assert array.type == pa.string()
+    (found,) = texts(shipped, _counting("a", "bc"), pa.array([0, None, 1, -1]), pa.array([7]))
+    assert found.to_pylist() == ["a", None, f"a{SEPARATOR}bc", None, f"a{SEPARATOR}bc"]
+    found.validate(full=True)
+    assert found.type == pa.string()
+
+
+def test_labels_of_one_width(shipped: dict[Shipped, Matcher]) -> None:
+    (found,) = texts(shipped, _counting("a", "bc"), pa.array([0, None, 1, 0.5]), width=3)
+    assert found.to_pylist() == [b"a  ", None, b"a  bc ", b"\x1dattribute 'n': 0.5 is not a whole number"]
+    found.validate(full=True)
+    assert found.type == pa.binary()
+
+
+@pytest.mark.parametrize(("most", "sizes"), [(95, [90, 10]), (1000, [100]), (5, [10] * 10)])
+def test_batches_are_matched_together(
+    shipped: dict[Shipped, Matcher], monkeypatch: pytest.MonkeyPatch, most: int, sizes: list[int]
+) -> None:
+    seen: list[int] = []
+    real = worker._Worker.texts
+
+    def spy(self: Any, batch: Any) -> Iterator[Any]:
+        seen.append(batch.num_rows)
+        return real(self, batch)
+
+    monkeypatch.setattr(worker._Worker, "texts", spy)
+    monkeypatch.setattr(worker, "PIECE", most)
+    found = texts(shipped, _counting("a"), *(pa.array([number % 3 - 1] * 10) for number in range(10)))
+    assert seen == sizes
+    assert pa.concat_arrays(found).to_pylist() == [
+        None if number % 3 == 0 else "a" for number in range(10) for _ in range(10)
+    ]
 
 
 def test_several_columns_come_as_tuples(shipped: dict[Shipped, Matcher]) -> None:
@@ -123,3 +159,19 @@ def test_ids_are_used_where_they_are_mapped(tmp_path: Any) -> None:
     labels = labels_of(matcher, subscribers=False, escaped=False)
     assert labels.data.ctypes.data == matcher.ids.buffers()[2].address
     assert labels.data[: labels.offsets[-1]].tobytes() == b"abc"
+
+
+@pytest.mark.parametrize(
+    ("ids", "subscribers", "width"),
+    [
+        (["a", "bc"], False, 3),
+        (["a", "bc"], True, 11),  # "owner 1" and BETWEEN
+        (["a", "é"], False, 3),
+        ([], False, 1),
+        (["a", "b" * 40], False, None),  # too different
+        ([*(f"s{number}" for number in range(9)), "b" * 40], False, None),
+        (["a", "b "], False, None),
+    ],
+)
+def test_how_wide_labels_are(ids: list[str], subscribers: bool, width: int | None) -> None:
+    assert label_width(_counting(*ids).compile(), subscribers) == width

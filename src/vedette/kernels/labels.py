@@ -1,4 +1,4 @@
-"""The labels of each event's matches, joined into one text per event.
+"""The labels of each event's matches, in one text per event: separated, or all of one width.
 
 Labels lie one after another: label n is `data[offsets[n] : offsets[n + 1]]`. Nothing is made for a match but its
 bytes in the text, so the floor is what copying them costs: sixteen at a time, whatever they are more than needed.
@@ -19,6 +19,7 @@ from vedette.kernels.compile import inlined, kernel
 from vedette.kernels.rows import Rows
 
 _WIDE = 16
+PAD = 32  # a space: what a label that is too short ends with
 
 
 class Labels(NamedTuple):
@@ -95,16 +96,52 @@ def _write(rows: Rows, labels: Labels, separator: np.uint8, first: int, last: in
             place -= 1
 
 
+@kernel
+def _write_padded(rows: Rows, labels: Labels, width: int, first: int, last: int, text: NDArray[np.uint8]) -> None:
+    """The same with labels of one width; what is written beyond a label is written over by what follows."""
+    start, subscription, offsets, data = rows.start, rows.subscription, labels.offsets, labels.data
+    pad = np.full(_WIDE, PAD, np.uint8)
+    place = np.int64(0)
+    for i in range(start[first], start[last]):
+        begin = offsets[subscription[i]]
+        size = offsets[subscription[i] + 1] - begin
+        if begin + size + _WIDE <= data.size:
+            for done in range(0, size, _WIDE):
+                _copy(data, begin + done, text, place + done)
+        else:
+            for done in range(size):
+                text[place + done] = data[begin + done]
+        for done in range(size, width, _WIDE):
+            _copy(pad, 0, text, place + done)
+        place += width
+
+
 def joined(rows: Rows, labels: Labels, separator: int, most: int) -> Iterator[Joined]:
     """The texts of all events, in parts of at most so many bytes; a longer text of one event is a part of its own."""
-    events = len(rows.start) - 1
-    ends = np.empty(events + 1, np.int64)
+    ends = np.empty(len(rows.start), np.int64)
     _measure(rows, labels, ends)
-    first = 0
+    for first, last in _parts(ends, most):
+        text = np.empty(int(ends[last] - ends[first]) + _WIDE, np.uint8)
+        _write(rows, labels, np.uint8(separator), first, last, text)
+        yield _part(ends, first, last, text)
+
+
+def padded(rows: Rows, labels: Labels, width: int, most: int) -> Iterator[Joined]:
+    """The same with nothing between labels, and spaces behind those that are shorter than `width`; none is longer."""
+    ends = rows.start * width
+    for first, last in _parts(ends, most):
+        text = np.empty(int(ends[last] - ends[first]) + _WIDE, np.uint8)
+        _write_padded(rows, labels, width, first, last, text)
+        yield _part(ends, first, last, text)
+
+
+def _parts(ends: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
+    first, events = 0, len(ends) - 1
     while first < events:
         last = max(first + 1, int(np.searchsorted(ends, ends[first] + most, "right")) - 1)
-        size = int(ends[last] - ends[first])
-        text = np.empty(size + _WIDE, np.uint8)
-        _write(rows, labels, np.uint8(separator), first, last, text)
-        yield Joined((ends[first : last + 1] - ends[first]).astype(np.int32), text[:size])
+        yield first, last
         first = last
+
+
+def _part(ends: NDArray[np.int64], first: int, last: int, text: NDArray[np.uint8]) -> Joined:
+    return Joined((ends[first : last + 1] - ends[first]).astype(np.int32), text[: len(text) - _WIDE])

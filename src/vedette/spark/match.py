@@ -5,12 +5,13 @@ from __future__ import annotations
 import difflib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
-from pyspark.sql.types import StringType, StructType
+from pyspark.sql.types import BinaryType, StringType, StructType
 
 from vedette.errors import InputError
 from vedette.matching.matcher import Matcher
@@ -20,9 +21,9 @@ from vedette.spark.columns import sent_columns
 from vedette.spark.compiled import Given, compiled
 from vedette.spark.snapshots import Shipped, ship
 from vedette.spark.types import schema_of
-from vedette.spark.worker import BETWEEN, ESCAPES, REJECTED, SEPARATOR, Task, matching, needs_escapes
+from vedette.spark.worker import BETWEEN, ESCAPES, REJECTED, SEPARATOR, Task, label_width, matching, needs_escapes
 
-_LABEL, _TEXT = "label", "text"
+_LABEL, _PLACE, _TEXT = "label", "place", "text"
 
 
 def match(
@@ -41,7 +42,7 @@ def match(
 
     The columns of the result are those of `keep` (names and expressions, as `select` takes them; all columns of the
     events if it is not given), `subscription`, `subscriber` if `subscribers`, and `version`: which subscriptions these
-    were. Only what the subscriptions speak of crosses to Python.
+    were. Only what the subscriptions speak of crosses to Python. The matches of an event come in any order.
 
     `schema` says how events are read where their own types do not: `{"sent": "timestamp"}` for a column of texts (a
     Schema says everything). An event whose value breaks it is an error, or, with `rejects="keep"`, a row with no
@@ -66,11 +67,13 @@ def match(
     wide = wide.toDF(*(f"_{number}" for number in range(len(wide.columns))))
     carried = [F.col(f"_{own + number}") for number in range(len(kept))]
     escaped = needs_escapes(matcher)
-    text = _texts(events, matcher, Task(shipped, (), subscribers, escaped))
+    width = None if escaped else label_width(matcher, subscribers)
+    text = _texts(events, matcher, Task(shipped, (), subscribers, escaped, width))
     named = wide.select(*carried, text.alias(_TEXT))
     if rejects == "raise":
-        named = named.where(F.when(F.col(_TEXT).startswith(REJECTED), _broken(F.col(_TEXT))).otherwise(F.lit(True)))
-    matches = named.select(*carried, F.explode(F.split(_TEXT, SEPARATOR)).alias(_LABEL))
+        said = F.col(_TEXT).cast("string")
+        named = named.where(F.when(said.startswith(REJECTED), _broken(said)).otherwise(F.lit(True)))
+    matches = _labelled(named, carried, width, rejects == "keep")
     columns = [*carried, *_read(F.col(_LABEL), subscribers, escaped, rejects == "keep")]
     columns.insert(len(carried) + 1 + subscribers, F.lit(shipped.version))
     return matches.select(*(column.alias(name) for column, name in zip(columns, [*kept, *added], strict=True)))
@@ -129,9 +132,10 @@ def _texts(events: DataFrame, matcher: Matcher, task: Task) -> Column:
         _warn_of(nowhere, stored)
     names = tuple(each.name for each in sent) or ("",)
     arguments = [each.column for each in sent] or [F.lit(True)]  # Python has to know how many events there are
-    function = matching(Task(task.shipped, names, task.subscribers, task.escaped))
+    function = matching(replace(task, names=names))
+    kind = StringType() if task.width is None else BinaryType()
     # Else Spark may match twice, once to see whether there is anything.
-    made: Callable[..., Column] = arrow_udf(function, StringType()).asNondeterministic()  # type: ignore[call-overload]
+    made: Callable[..., Column] = arrow_udf(function, kind).asNondeterministic()  # type: ignore[call-overload]
     return made(*arguments)
 
 
@@ -155,6 +159,20 @@ def _broken(text: Column) -> Column:
     return F.raise_error(
         F.concat(F.lit("an event breaks the schema: "), F.substring(text, 2, 10_000), F.lit(f"\n{hint}"))
     )
+
+
+def _labelled(named: DataFrame, carried: Sequence[Column], width: int | None, rejects: bool) -> DataFrame:
+    """A row for every label of a text; a text that rejects is one label."""
+    text = F.col(_TEXT)
+    if width is None:
+        return named.select(*carried, F.explode(F.split(text, SEPARATOR)).alias(_LABEL))
+    # Bytes are cut off by counting. To split a text, Spark decodes it, and encodes every label anew.
+    size = F.lit(width)
+    if rejects:
+        size = F.when(text.cast("string").startswith(REJECTED), F.length(text)).otherwise(size)
+    placed = named.select(*carried, text, F.explode(F.sequence(F.lit(1), F.length(text), size)).alias(_PLACE))
+    label = F.substring(text, F.col(_PLACE), size).cast("string")
+    return placed.select(*carried, F.rtrim(label).alias(_LABEL))
 
 
 def _read(label: Column, subscribers: bool, escaped: bool, rejects: bool) -> list[Column]:

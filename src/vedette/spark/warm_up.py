@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from vedette.kernels.labels import Labels, joined
+from vedette.kernels.labels import Labels, joined, padded
 from vedette.matching.matcher import Matcher
 from vedette.schema.encode import Reject
 from vedette.schema.types import Kind
@@ -39,6 +39,7 @@ def warm_up(matcher: Matcher) -> None:
     for array in nothing:
         array.flags.writeable = False  # as those that are mapped
     list(joined(rows, nothing, ord(","), 1 << 10))
+    list(padded(rows, nothing, 1, 1 << 10))
 
 
 def _put(event: dict[str, Any], path: list[str], value: Any) -> None:
