@@ -30,6 +30,7 @@ def _findings(text: str) -> list[tuple[str, str]]:
         "a:[x = 1] ; b:[x = 2] @ (t(a) > timestamp '2024-05-01' and t(b) < timestamp '2024-05-02') within 1 d",
         # Whether the one in an `or` takes part is not known.
         "a:[x = 1] ; (b:[x = 2] or [x = 3]) @ (t(b) - t(a) < -1 s) within 1 h",
+        "a:[x = 1] ; b:[x = 2] ; ([x = 2] @ (t(b) - t(a) < -1 s) or [x = 3]) within 1 h",
         "x = 1",
     ],
 )

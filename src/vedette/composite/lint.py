@@ -59,7 +59,7 @@ def _conditions(composite: Composite, text: str) -> Iterator[Lint]:
     siblings = set(_siblings(composite.pattern))
     window = composite.within
     # A condition on a step that may take no part does not always restrict: it is taken on trust.
-    asked = [each for each in _asked(composite.pattern) if _spoken_of(each) <= sure][:_MOST]
+    asked = [each for each in _asked(composite.pattern, sure=True) if _spoken_of(each) <= sure][:_MOST]
     used = set().union(*map(_spoken_of, asked))
     order = [(one, other, 0) for one, other in _order(composite.pattern) if one in used and other in used]
     within = [] if window is None else [(_END, _BEGIN, window), *_around(used)]
@@ -250,12 +250,12 @@ def _siblings(pattern: Pattern) -> Iterator[tuple[str, str]]:
         yield other, one
 
 
-def _asked(node: Pattern) -> Iterator[TimeCondition]:
-    """Every time condition, in the order of the text."""
-    if isinstance(node, Sequence | Every | Either):
+def _asked(node: Pattern, *, sure: bool = False) -> Iterator[TimeCondition]:
+    """Every time condition, in the order of the text; `sure`: only those of parts that are in every match."""
+    if isinstance(node, Sequence | Every) or (isinstance(node, Either) and not sure):
         for part in node.parts:
-            yield from _asked(part)
+            yield from _asked(part, sure=sure)
     elif isinstance(node, Repeat | Conditioned):
-        yield from _asked(node.part)
+        yield from _asked(node.part, sure=sure)
         if isinstance(node, Conditioned):
             yield from node.conditions

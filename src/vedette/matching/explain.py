@@ -58,7 +58,11 @@ class Explanation:
 
     def __str__(self) -> str:
         verdict = "matches" if self.matched else "does not match"
-        return "\n".join([f"The event {verdict}.", *_lines(self.root, "", ""), *self._conclusion()])
+        return "\n".join([f"The event {verdict}.", *self.lines(), *self._conclusion()])
+
+    def lines(self) -> Iterator[str]:
+        """The parts as a tree, without verdict and conclusion."""
+        return _lines(self.root, "", "")
 
     def _conclusion(self) -> list[str]:
         if self.matched:

@@ -1,0 +1,240 @@
+"""Why an event completed a pattern or did not: the steps it satisfies, where the pattern stands, the nearest miss."""
+
+from __future__ import annotations
+
+import datetime as dt
+import html
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from vedette.composite.alternatives import shared_variable
+from vedette.composite.shape import DONE, Condition, Shape
+from vedette.composite.standing import Attempt, Partial, Seen, Standing, Timing
+from vedette.errors import InputError
+from vedette.language.ast import Composite, Step
+from vedette.language.evaluate import Event, value_of
+from vedette.language.render import duration, render
+from vedette.schema.schema import Schema
+
+_SHOWN = 3  # partial matches that are shown
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class PatternExplanation:
+    """Where a pattern stands at an event of its stream."""
+
+    shape: Shape
+    text: str
+    seen: Seen
+    partition: tuple[tuple[str, Any], ...]  # attribute and value
+    place: int  # of the event in its partition, from 1
+    satisfied: tuple[str, ...]  # the steps whose filter the event satisfies, whatever came before
+    before: tuple[Partial, ...]  # the partial matches, most advanced first
+    after: tuple[Partial, ...]
+    attempts: tuple[Attempt, ...]
+
+    @property
+    def matches(self) -> tuple[Partial, ...]:
+        """What the event completed: one per binding of join variables."""
+        found = {each.bindings: each for one in self.attempts for each in one.after if each.marking == DONE}
+        return tuple(found.values())
+
+    @property
+    def matched(self) -> bool:
+        """Whether the event completed the pattern."""
+        return bool(self.matches)
+
+    @property
+    def advanced(self) -> tuple[Partial, ...]:
+        """The partial matches that the event took a step of, most advanced first."""
+        found = (each for one in self.attempts for each in one.after if each.marking != DONE)
+        return tuple(sorted(found, key=lambda each: -len(each.taken)))
+
+    @property
+    def nearest(self) -> Attempt | None:
+        """The most advanced partial match that the event could have taken further and did not; least is missing."""
+        failed = [one for one in self.attempts if not one.after]
+        return min(failed, key=lambda one: (-len(one.partial.taken), one.faults), default=None)
+
+    def witness(self, partial: Partial) -> dict[str, str]:
+        """Name of a step -> the event that took it."""
+        return {self.shape.names[position]: seen.name for position, seen in partial.taken}
+
+    # ------------------------------------------------------------ as text
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+    def _lines(self) -> Iterator[str]:
+        yield self._verdict()
+        yield self._stream()
+        yield f"Steps whose filter it satisfies: {', '.join(self.satisfied) or 'none'}"
+        for match in self.matches:
+            yield f"The match{_values(match.bindings)}:"
+            yield from self._taken(match)
+        yield from self._standing()
+        if not self.matched:
+            yield from self._miss()
+
+    def _verdict(self) -> str:
+        if self.matched:
+            return "The event completes the pattern."
+        if not self.advanced:
+            return "The event does not complete the pattern, and takes no step of it."
+        return "The event does not complete the pattern, but takes it further."
+
+    def _stream(self) -> str:
+        where = " and ".join(f"{path} = {_shown(value)}" for path, value in self.partition)
+        return f"It is event {self.place:,} of {'its partition, ' + where if where else 'the stream'}"
+
+    def _standing(self) -> Iterator[str]:
+        if not self.after:
+            yield "After it there is no partial match."
+            return
+        count = len(self.after)
+        yield f"After it there {'is 1 partial match' if count == 1 else f'are {count:,} partial matches'}:"
+        for partial in self.after[:_SHOWN]:
+            waits = self._waits(partial)
+            yield f"- {len(partial.taken)} of {len(self.shape.positions)} steps{_values(partial.bindings)}; {waits}"
+            yield from self._taken(partial)
+        if count > _SHOWN:
+            yield f"- … and {count - _SHOWN:,} more"
+
+    def _waits(self, partial: Partial) -> str:
+        moves = self.shape.moves(partial.marking)
+        names = dict.fromkeys(self.shape.names[move.position] for move in moves)
+        when = "the very next event must take" if any(move.contiguous for move in moves) else "waits for"
+        absent = [self._step_text(self.shape.absent[number]) for number in sorted(self.shape.waits(partial.marking))]
+        unless = f", unless {' or '.join(absent)} comes first" if absent else ""
+        return f"{when} {' or '.join(names)}{unless}"
+
+    def _taken(self, partial: Partial) -> Iterator[str]:
+        width = max((len(self.shape.names[position]) for position, _ in partial.taken), default=0)
+        for position, seen in partial.taken:
+            yield f"    {self.shape.names[position]:<{width}}  {seen.name}  {moment(seen.time)}"
+
+    def _miss(self) -> Iterator[str]:
+        attempt = self.nearest
+        if attempt is None:
+            return
+        name = self.shape.names[attempt.position]
+        far = len(attempt.partial.taken)
+        which = f"the partial match with {far} of {len(self.shape.positions)} steps" if far else "a new match"
+        yield f"Nearest miss: {which}, whose next step is {name}{_values(attempt.partial.bindings)}"
+        yield from self._taken(attempt.partial)
+        if attempt.explanation is None:
+            yield f"✗ {self._step_text(self.shape.positions[attempt.position].step)}   its values cannot be compared"
+        else:
+            yield from attempt.explanation.lines()
+        for step in attempt.forbidden:
+            yield f"✗ not {self._step_text(step)}   the event satisfies it"
+        for timing in attempt.timings:
+            yield f"{'✓' if timing.holds else '✗'} {self.timing_text(timing)}"
+
+    def timing_text(self, timing: Timing) -> str:
+        """A time condition, and the value that decided it."""
+        if timing.condition is None:
+            return f"the window   {_length(timing.difference)} since the first event, which is too long"
+        return f"{condition_text(self.shape, timing.condition)}   {_difference(self.shape, timing)}"
+
+    def _step_text(self, step: Step) -> str:
+        return self.text[step.span.start : step.span.end] or render(step)
+
+
+def explain_pattern(
+    composite: Composite, events: Sequence[Seen], at: int, schema: Schema | None, text: str
+) -> PatternExplanation:
+    """Why the event at this place completes the pattern, or why not; `events` are in the order of their time."""
+    chosen = events[at]
+    by = partition_of(composite)
+    key = partition_values(by, chosen.event, schema)
+    if None in key:
+        missing = [path for path, value in zip(by, key, strict=True) if value is None]
+        raise InputError(
+            f"event {chosen.name!r} has no {' and no '.join(missing)}, so that it is in no partition of the pattern"
+        )
+    mine = [seen for seen in events[: at + 1] if partition_values(by, seen.event, schema) == key]
+    standing = Standing(composite, schema, text)
+    for seen in mine[:-1]:
+        standing.take(seen)
+    before = tuple(standing.partials)
+    attempts = tuple(standing.take(chosen))
+    satisfied = tuple(
+        name
+        for name, position in zip(standing.shape.names, standing.shape.positions, strict=True)
+        if standing.steps.alone(position.step, chosen.event)
+    )
+    return PatternExplanation(
+        standing.shape,
+        text,
+        chosen,
+        tuple(zip(by, key, strict=True)),
+        len(mine),
+        satisfied,
+        before,
+        tuple(standing.partials),
+        attempts,
+    )
+
+
+def partition_of(composite: Composite) -> tuple[str, ...]:
+    """The attributes that a pattern is partitioned by."""
+    shared = shared_variable(composite)
+    return composite.by if shared is None else (shared,)
+
+
+def partition_values(by: Iterable[str], event: Event, schema: Schema | None) -> tuple[Any, ...]:
+    """The partition of an event; it has none if one of the values is None."""
+    return tuple(value_of(path, None, event, schema) for path in by)
+
+
+def condition_text(shape: Shape, condition: Condition) -> str:
+    """A time condition as it would be written."""
+    left = f"t({_label(shape, condition.left)})"
+    if condition.right < 0:
+        return f"{left} {condition.op.value} timestamp '{moment(condition.microseconds)}'"
+    between = f"{left} - t({_label(shape, condition.right)})"
+    between = f"|{between}|" if condition.absolute else between
+    return f"{between} {condition.op.value} {duration(condition.microseconds)}"
+
+
+def _label(shape: Shape, slot: int) -> str:
+    position = min(shape.positions_of(slot))
+    return shape.positions[position].step.label or shape.names[position]
+
+
+def _difference(shape: Shape, timing: Timing) -> str:
+    condition = timing.condition
+    if condition is None or condition.right < 0:
+        return f"it was {moment(timing.difference)}"
+    by = abs(timing.difference - condition.microseconds)
+    missed = "" if timing.holds or not by else f", missed by {_length(by)}"
+    return f"it was {_length(timing.difference)}{missed}"
+
+
+def _length(microseconds: int) -> str:
+    """A length of time, to be read by people."""
+    return str(dt.timedelta(microseconds=microseconds)) if microseconds >= 60_000_000 else duration(microseconds)
+
+
+def moment(microseconds: int) -> str:
+    """A time, to be read by people."""
+    try:
+        at = _EPOCH + dt.timedelta(microseconds=microseconds)
+    except OverflowError:
+        return f"{microseconds} us"
+    return at.replace(tzinfo=None).isoformat(" ", "auto") + "Z"
+
+
+def _values(bindings: Iterable[tuple[str, Any]]) -> str:
+    said = ", ".join(f"${name} = {_shown(value)}" for name, value in bindings)
+    return f" ({said})" if said else ""
+
+
+def _shown(value: Any) -> str:
+    return repr(value) if isinstance(value, str | bool | int | float) else f"'{value}'"

@@ -1,0 +1,142 @@
+"""Pictures of states and the steps that lead from one to the next, as Mermaid or SVG."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+from typing import Literal as OneOf
+
+_CUT = 34  # characters of a label
+_ACROSS, _DOWN, _WIDE, _HIGH, _MARGIN = 250, 84, 120, 40, 30  # pixels
+_FILL: Final = {"start": "#ddf4ff", "state": "#ffffff", "match": "#dafbe1", "more": "#fff8c5"}
+_MERMAID: Final = {"start": ("([", "])"), "state": ("[", "]"), "match": ("(((", ")))"), "more": ("[", "]")}
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A state that partial matches stand in."""
+
+    label: str
+    kind: OneOf["start", "state", "match", "more"]
+    depth: int  # events taken, at least, to get there
+    probability: float | None = None  # of completing from there
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What is written on it."""
+        return (self.label,) if self.probability is None else (self.label, f"{self.probability:.0%}")
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A step that leads from one state to another: at the very next event (`next`), or at any later one."""
+
+    source: int
+    target: int
+    label: str
+    next: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """States and steps. `to_mermaid()` and `to_svg()` draw them; a notebook shows the latter."""
+
+    title: str
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+
+    def to_mermaid(self) -> str:
+        """A flow chart in Mermaid's language; steps that may come later are dashed."""
+        lines = ["---", f"title: {_quoted(self.title)}", "---", "flowchart LR"]
+        for number, node in enumerate(self.nodes):
+            left, right = _MERMAID[node.kind]
+            text = "<br>".join(_entities(line) for line in node.lines)
+            lines.append(f'    s{number}{left}"{text}"{right}')
+        for edge in self.edges:
+            arrow = f'-- "{_entities(edge.label)}" -->' if edge.next else f'-. "{_entities(edge.label)}" .->'
+            lines.append(f"    s{edge.source} {arrow} s{edge.target}")
+        return "\n".join(lines) + "\n"
+
+    def to_svg(self) -> str:
+        """A picture of its own: no scripts, no fonts, nothing from elsewhere."""
+        places = self._places()
+        width = max((x for x, _ in places), default=0) + _WIDE + _MARGIN
+        height = max((y for _, y in places), default=0) + _HIGH + 2 * _MARGIN
+        shapes = [*self._drawn_edges(places), *self._drawn_nodes(places)]
+        title, legend = html.escape(self.title), "dashed: any later event; solid: the very next one"
+        return "\n".join(
+            [
+                f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+                f'viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
+                f"<title>{title}</title>",
+                '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" '
+                'orient="auto"><path d="M0 0 L8 4 L0 8 z" fill="#57606a"/></marker></defs>',
+                f'<text x="{_MARGIN}" y="{_MARGIN - 10}" font-weight="bold">{title}</text>',
+                f'<text x="{_MARGIN}" y="{height - 10}" font-size="10" fill="#57606a">{legend}</text>',
+                *shapes,
+                "</svg>\n",
+            ]
+        )
+
+    def _repr_html_(self) -> str:
+        return self.to_svg()
+
+    def _places(self) -> list[tuple[int, int]]:
+        """The upper left corners: a column per depth."""
+        rows: dict[int, int] = {}
+        places = []
+        for node in self.nodes:
+            row = rows.get(node.depth, 0)
+            rows[node.depth] = row + 1
+            places.append((_MARGIN + node.depth * _ACROSS, _MARGIN + row * _DOWN + 10))
+        return places
+
+    def _drawn_nodes(self, places: list[tuple[int, int]]) -> Iterator[str]:
+        for node, (x, y) in zip(self.nodes, places, strict=True):
+            yield (
+                f'<rect x="{x}" y="{y}" width="{_WIDE}" height="{_HIGH}" rx="{20 if node.kind != "state" else 6}" '
+                f'fill="{_FILL[node.kind]}" stroke="#57606a"/>'
+            )
+            step = 16
+            top = y + _HIGH / 2 + 4 - step * (len(node.lines) - 1) / 2
+            for row, line in enumerate(node.lines):
+                text = html.escape(_cut(line, 18))
+                yield f'<text x="{x + _WIDE / 2}" y="{top + row * step}" text-anchor="middle">{text}</text>'
+
+    def _drawn_edges(self, places: list[tuple[int, int]]) -> Iterator[str]:
+        beside: dict[tuple[int, int], int] = {}
+        for edge in self.edges:
+            (x1, y1), (x2, y2) = places[edge.source], places[edge.target]
+            x1, y1, y2 = x1 + _WIDE, y1 + _HIGH // 2, y2 + _HIGH // 2
+            drawn = beside.get((edge.source, edge.target), 0)
+            beside[edge.source, edge.target] = drawn + 1
+            # Steps between the same two states, and those that pass over a column, bend out of the way.
+            over = x2 - x1 > _ACROSS
+            bend = 26 * drawn + (34 if over else 0)
+            middle = (x1 + x2) / 2
+            dash = "" if edge.next else ' stroke-dasharray="5 4"'
+            yield (
+                f'<path d="M{x1} {y1} Q{middle} {(y1 + y2) / 2 + 2 * bend} {x2} {y2}" fill="none" '
+                f'stroke="#57606a"{dash} marker-end="url(#tip)"/>'
+            )
+            text, full = html.escape(_cut(edge.label)), html.escape(edge.label)
+            yield (
+                f'<text x="{middle}" y="{(y1 + y2) / 2 + bend - 5}" text-anchor="middle" font-size="10" '
+                f'fill="#24292f"><title>{full}</title>{text}</text>'
+            )
+
+
+def _cut(text: str, most: int = _CUT) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _entities(text: str) -> str:
+    """Text that Mermaid takes as it is."""
+    return "".join(one if one.isalnum() or one in " .,:;…✓·∥_-=" else f"#{ord(one)};" for one in text)
+
+
+def _quoted(text: str) -> str:
+    """Text as YAML, which Mermaid's titles are."""
+    return "'" + text.replace("'", "''") + "'"

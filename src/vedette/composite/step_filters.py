@@ -1,0 +1,97 @@
+"""Whether one event takes one step of a pattern, given the values of join variables: the slow, explained way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeAlias
+
+from vedette.composite.alternatives import alternatives
+from vedette.errors import FilterError, SchemaError
+from vedette.language.ast import And, Comparison, Filter, JoinVariable, Literal, Not, Operand, Or, Range, Step
+from vedette.language.check import check
+from vedette.language.checked import Checked
+from vedette.language.evaluate import Event, value_of
+from vedette.language.joins import VariableTest, variable_tests
+from vedette.matching.explain import Explanation, explain
+from vedette.schema.schema import Schema
+
+Bindings: TypeAlias = tuple[tuple[str, Any], ...]  # variable and value, sorted by variable
+
+
+class Taken(NamedTuple):
+    """What a step says of an event: every part of its filter, and the values of variables if it takes the event."""
+
+    explanation: Explanation | None  # None: the values of variables cannot even be compared with the event's
+    bindings: Bindings | None
+
+
+class StepFilters:
+    """The steps of one pattern, with variables filled in as they are known."""
+
+    def __init__(self, schema: Schema | None, text: str) -> None:
+        self._schema, self._text = schema, text
+        self._tests: dict[Step, tuple[VariableTest, ...]] = {}
+        self._filled: dict[tuple[Step, Bindings], Checked | None] = {}
+
+    def take(self, step: Step, event: Event, bindings: Bindings) -> Taken:
+        """Whether the event satisfies the step, and which variables it gives a value."""
+        known = dict(bindings)
+        for test in self._tests_of(step):
+            if test.binds and known.get(test.variable) is None:
+                known[test.variable] = self._value(test.path, event)
+        checked = self._checked(step, known)
+        if checked is None:
+            return Taken(None, None)
+        try:
+            explanation = explain(checked, event)
+        except SchemaError:
+            return Taken(None, None)
+        return Taken(explanation, tuple(sorted(known.items())) if explanation.matched else None)
+
+    def alone(self, step: Step, event: Event) -> bool:
+        """Whether the event satisfies the step for some values of its variables: those that only test are left out."""
+        return any(
+            self.take(replace(step, filter=each.filter), event, ()).bindings is not None
+            for each in alternatives(step, self._text)
+        )
+
+    def _tests_of(self, step: Step) -> tuple[VariableTest, ...]:
+        if step not in self._tests:
+            self._tests[step] = tuple(test for test, _ in variable_tests(step, self._text))
+        return self._tests[step]
+
+    def _value(self, path: str, event: Event) -> Any:
+        try:
+            return value_of(path, None, event, self._schema)
+        except SchemaError:
+            return None
+
+    def _checked(self, step: Step, known: Mapping[str, Any]) -> Checked | None:
+        """The step's filter with values for variables; None where they are of other types than its attributes."""
+        spoken_of = {test.variable for test in self._tests_of(step)}
+        key = step, tuple(sorted((name, value) for name, value in known.items() if name in spoken_of))
+        if key not in self._filled:
+            try:
+                self._filled[key] = check(_filled(step.filter, known), self._schema, self._text)
+            except FilterError:
+                self._filled[key] = None
+        return self._filled[key]
+
+
+def _filled(node: Filter, known: Mapping[str, Any]) -> Filter:
+    """The filter with a value in place of every variable; one without a value is null."""
+    if isinstance(node, And | Or):
+        return replace(node, parts=tuple(_filled(part, known) for part in node.parts))
+    if isinstance(node, Not):
+        return replace(node, part=_filled(node.part, known))
+    if isinstance(node, Comparison):
+        return replace(node, left=_value(node.left, known), right=_value(node.right, known))
+    if isinstance(node, Range):
+        low, high = _value(node.low, known), _value(node.high, known)
+        return replace(node, operand=_value(node.operand, known), low=low, high=high)
+    return node
+
+
+def _value(operand: Operand, known: Mapping[str, Any]) -> Operand:
+    return Literal(known.get(operand.name), operand.span) if isinstance(operand, JoinVariable) else operand

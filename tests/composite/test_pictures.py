@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import pytest
+
+from vedette.composite.machine_pictures import MOST_DRAWN, machine_picture, merged_picture
+from vedette.composite.pictures import Picture
+from vedette.language.ast import Composite
+from vedette.language.parser import parse
+from vedette.matching.patterns import PatternRecord
+
+PATTERNS = [
+    "[temp > 30]{5}",
+    "a:[x = 1] ; ((b:[x = 2] , c:[x = 3]) and ([x = 4] , [x = 5])) ; not [x = 9] ; ([x = 7] or [x = 8])"
+    " @ (t(c) - t(a) < 5 min) by ip within 1 h",
+    "[name = 'it''s \"quoted\" <b>&' and ip = $x] ; [ip = $x]",
+]
+
+
+def _machine(text: str) -> Picture:
+    composite = parse(text)
+    assert isinstance(composite, Composite)
+    return machine_picture(composite, text, lambda depth: depth / 10)
+
+
+def _texts(svg: str) -> list[str]:
+    return [each.text or "" for each in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+
+
+@pytest.mark.parametrize("text", PATTERNS)
+def test_every_picture_can_be_drawn(text: str) -> None:
+    picture = _machine(text)
+    svg = ElementTree.fromstring(picture.to_svg())
+    assert len(list(svg.iter("{http://www.w3.org/2000/svg}rect"))) == len(picture.nodes)
+    mermaid = picture.to_mermaid().splitlines()
+    assert mermaid[3] == "flowchart LR"
+    assert len(mermaid) == 4 + len(picture.nodes) + len(picture.edges)
+    assert all(line.count('"') == 2 for line in mermaid[4:])
+    assert picture._repr_html_() == picture.to_svg()
+
+
+def test_the_machine_of_a_run() -> None:
+    picture = _machine("[temp > 30]{5}")
+    assert [node.label for node in picture.nodes] == ["start", "after 1", "after 2", "after 3", "after 4", "match"]
+    assert [(edge.source, edge.target, edge.next) for edge in picture.edges] == [
+        (0, 1, False),
+        (1, 2, True),
+        (2, 3, True),
+        (3, 4, True),
+        (4, 5, True),
+    ]
+    assert '    s2["after 2<br>20#37;"]' in picture.to_mermaid()
+    assert "20%" in _texts(picture.to_svg())
+    assert picture.nodes[-1].probability is None
+
+
+def test_the_machine_of_an_and_shows_what_has_happened() -> None:
+    picture = _machine("(a:[x = 1] and b:[x = 2]) within 1 min")
+    labels = [node.label for node in picture.nodes]
+    assert labels == ["start", "after a", "after b", "match"]
+    assert {(labels[edge.source], labels[edge.target]) for edge in picture.edges} == {
+        ("start", "after a"),
+        ("start", "after b"),
+        ("after a", "match"),
+        ("after b", "match"),
+    }
+    assert picture.title == "2 steps within 1 min"
+
+
+def test_conditions_absent_steps_and_partitions_are_told() -> None:
+    picture = _machine(PATTERNS[1])
+    assert picture.title == "7 steps by ip within 1 h @ (t(c) - t(a) < 5 min)"
+    assert any(edge.label == "6: [x = 7] unless [x = 9] before" for edge in picture.edges)
+
+
+def test_a_large_machine_is_cut() -> None:
+    parts = " and ".join(f"[x = {number}]" for number in range(9))
+    picture = _machine(parts)
+    assert len(picture.nodes) == MOST_DRAWN + 1
+    assert picture.nodes[-1].kind == "more"
+    ElementTree.fromstring(picture.to_svg())
+
+
+def test_equal_beginnings_are_one_path() -> None:
+    texts = ["[x = 1] ; [x = 2] ; [x = 3]", "[x = 1] ; [x = 2] ; [x = 4]", "[x = 1] , [x = 5]"]
+    picture = merged_picture(PatternRecord(f"p{number}", text) for number, text in enumerate(texts, 1))
+    assert picture.title == "3 patterns, 2 states"
+    labels = [node.label for node in picture.nodes]
+    assert sorted(labels) == sorted(["start", "p1 and 2 more", "p1, p2", "p1", "p2", "p3"])
+    kinds = {node.label: node.kind for node in picture.nodes}
+    assert kinds["p3"] == "match"
+    told = {(labels[edge.source], edge.label, labels[edge.target], edge.next) for edge in picture.edges}
+    assert told == {
+        ("start", "[x = 1]", "p1 and 2 more", False),
+        ("p1 and 2 more", "[x = 2]", "p1, p2", False),
+        ("p1 and 2 more", "[x = 5]", "p3", True),
+        ("p1, p2", "[x = 3]", "p1", False),
+        ("p1, p2", "[x = 4]", "p2", False),
+    }
+    ElementTree.fromstring(picture.to_svg())
