@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from vedette.files.chunks import EventChunk, RejectedEvent
 from vedette.files.matched import ChunkMatcher
+from vedette.files.notices import PREDICTION, Notices
 from vedette.files.output import MatchWriter, RejectWriter
 from vedette.kernels.rows import events_of
 
@@ -25,6 +26,8 @@ class Tally:
     events: int = 0  # read, good and bad
     rejected: int = 0
     matches: int = 0
+    patterns: int = 0  # among the subscriptions
+    predictions: int = 0
     prepared_s: float = 0.0  # reading subscriptions, building the index
     matched_s: float = 0.0  # reading events, matching, writing
     first_rejects: list[RejectedEvent] = field(default_factory=list)
@@ -35,9 +38,10 @@ class Tally:
         return self.events / self.matched_s if self.matched_s else 0.0
 
     def __str__(self) -> str:
+        predictions = f"{self.predictions:,} predictions, " if self.predictions else ""
         return (
             f"{self.events:,} events against {self.subscriptions:,} subscriptions: {self.matches:,} matches, "
-            f"{self.rejected:,} rejected; {self.matched_s:.1f} s, {self.rate:,.0f} events/s "
+            f"{predictions}{self.rejected:,} rejected; {self.matched_s:.1f} s, {self.rate:,.0f} events/s "
             f"(after {self.prepared_s:.1f} s of preparation)"
         )
 
@@ -64,6 +68,13 @@ class Output:
             pa.DictionaryArray.from_arrays(pa.array(subscriptions), self._subscriptions),
         )
         self._tally.matches += len(numbers)
+
+    def tell(self, events: Any, subscriptions: Any, notices: Notices) -> None:
+        """All that was found of filters and patterns: ids of events and of subscriptions as dictionaries."""
+        self._out.write(events, subscriptions, notices)
+        predictions = sum(notice.kind == PREDICTION for notice in notices.notices)
+        self._tally.predictions += predictions
+        self._tally.matches += len(events) - predictions
 
     def count(self, read: int, rejected: int, rejects: Sequence[RejectedEvent]) -> None:
         """So many rows were read and so many of them rejected: these, or the first of them where no more is needed."""

@@ -19,7 +19,9 @@ def load_subscriptions(
     `records` are those of the file, where they have been read already.
     """
     with terminal.working("reading subscriptions", "subscriptions") as bar:
-        subscriptions = load_rows(file, schema, records=records, told=lambda number: bar.show(file.progress, number))
+        subscriptions = load_rows(
+            file, schema, records=records, told=lambda number: bar.show(file.progress, number), patterns=True
+        )
     if file.expired:
         terminal.note(f"{file.expired:,} subscriptions have expired and are left out")
     return subscriptions

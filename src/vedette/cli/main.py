@@ -72,7 +72,21 @@ def match_command(
     schema: SchemaPlace = None,
     index: Annotated[Index, typer.Option(help="How subscriptions are indexed.")] = Index.CLUSTERS,
     planner: Annotated[Planner | None, typer.Option(help="In which order operators run; filters need none.")] = None,
-    model: Annotated[str | None, typer.Option(metavar="FILE", help="A trained model; filters need none.")] = None,
+    model: Annotated[str | None, typer.Option(metavar="FILE", help="What `vedette train` made, for forecasts.")] = None,
+    lateness: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="How late events may come for patterns, e.g. 5 min.",
+            show_default="sort the whole file",
+        ),
+    ] = None,
+    late: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Where events go that come later than that, as JSONL.")
+    ] = None,
+    cap: Annotated[
+        int, typer.Option(min=1, metavar="N", help="The most partial matches that are kept in a partition.")
+    ] = 10_000,
     rejects: Annotated[
         str | None, typer.Option(metavar="FILE", help="Where events that cannot be read go, as JSONL with the reason.")
     ] = None,
@@ -87,7 +101,8 @@ def match_command(
     """Find out who should hear of which events.
 
     Writes one line per match, `{"event": "e1", "subscription": "s1", "kind": "match"}`, ordered by event, then by
-    subscription. Events that cannot be read, or break the schema, are counted, reported and left out.
+    subscription; of a pattern with the events of its steps. Events that cannot be read, or break the schema, are
+    counted, reported and left out.
     """
     from vedette.cli.match import MatchOptions, match
 
@@ -102,6 +117,9 @@ def match_command(
             planner=planner,
             model=model,
             rejects=rejects,
+            lateness=lateness,
+            late=late,
+            cap=cap,
             threads=threads,
             subscriptions_format=subscriptions_format,
             events_format=events_format,

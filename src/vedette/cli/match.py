@@ -8,13 +8,16 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from vedette.cli.choices import Engine, Index
 from vedette.cli.job import SHOWN, Output, Tally
+from vedette.cli.lengths import microseconds
 from vedette.cli.loading import load_subscriptions
 from vedette.cli.places import STANDARD, refuse_clashes
 from vedette.cli.streams import EventStream, paths_of
 from vedette.cli.terminal import Terminal
+from vedette.errors import NotSupported
 from vedette.files.matched import ChunkMatcher, columns_read
 from vedette.files.output import MatchWriter, RejectWriter, match_writer
 from vedette.files.problems import BadSubscriptions
@@ -26,6 +29,10 @@ from vedette.matching.subscriptions import Subscriptions
 from vedette.schema.columns import Column
 from vedette.schema.schema import Schema
 
+if TYPE_CHECKING:
+    from vedette.cli.stream_job import StreamJob
+
+CAP = 10_000  # partial matches of one pattern and partition
 _SHOWN = 5  # attributes that no event has and that are named
 
 
@@ -42,6 +49,9 @@ class MatchOptions:
     planner: str | None = None
     model: str | None = None
     rejects: str | None = None
+    lateness: str | None = None
+    late: str | None = None
+    cap: int = CAP
     subscriptions_format: str | None = None
     events_format: str | None = None
     output_format: str | None = None
@@ -53,22 +63,33 @@ class MatchOptions:
 def match(options: MatchOptions) -> Tally:
     """Match all events and write what was found, in the order of events, then of subscriptions."""
     refuse_clashes(
-        {"SUBSCRIPTIONS": options.subscriptions, "EVENTS": options.events, "--schema": options.schema},
-        {"--output": options.out, "--rejects": options.rejects},
+        {
+            "SUBSCRIPTIONS": options.subscriptions,
+            "EVENTS": options.events,
+            "--schema": options.schema,
+            "--model": options.model,
+        },
+        {"--output": options.out, "--rejects": options.rejects, "--late": options.late},
     )
     terminal = Terminal(quiet=options.quiet)
-    if options.planner is not None or options.model is not None:
-        terminal.note("Filters need neither a planner nor a model: --planner and --model change nothing here")
+    lateness = None if options.lateness is None else microseconds(options.lateness, "--lateness")
     with ExitStack() as stack:
         # A place that cannot be written to is to be known before the work begins, not after it.
         out = None if options.out == STANDARD else stack.enter_context(_writer(options))
         aside = None if options.rejects is None else stack.enter_context(RejectWriter(options.rejects))
+        late = None if options.late is None else stack.enter_context(RejectWriter(options.late))
         begin = time.perf_counter()
         tally = Tally()
         job = _prepare(options, tally, terminal)
-        engine = _spark(job, options, terminal) if options.engine is Engine.SPARK else _local(job)
+        stream = _stream(job, options, lateness, late) if job.subscriptions.patterns else None
+        if stream is not None:
+            engine = _streamed(job, stream)
+        else:
+            _note_unused(options, terminal)
+            engine = _spark(job, options, terminal) if options.engine is Engine.SPARK else _local(job)
         tally.prepared_s = time.perf_counter() - begin
         out = out or stack.enter_context(_writer(options))
+        out.with_notices = stream is not None
         alone = options.out != STANDARD or not sys.stdout.isatty()  # else it would be drawn into the matches
         bar = stack.enter_context(terminal.working("matching", "events", shown=alone))
         begin = time.perf_counter()
@@ -76,6 +97,8 @@ def match(options: MatchOptions) -> Tally:
             bar.show(done, tally.events)
     tally.matched_s = time.perf_counter() - begin
     _report_rejects(tally, options.rejects, terminal)
+    if stream is not None:
+        _report_lost(stream, options, terminal)
     terminal.note(str(tally))
     return tally
 
@@ -88,7 +111,8 @@ def _writer(options: MatchOptions) -> MatchWriter:
 class _Job:
     """What is to be done, by whichever engine."""
 
-    matcher: Matcher
+    subscriptions: Subscriptions
+    matcher: Matcher  # of the filters
     columns: tuple[Column, ...]
     chunks: ChunkMatcher
     matches_per_event: float  # of the first events
@@ -107,6 +131,31 @@ def _local(job: _Job) -> _MatchAll:
             yield job.events.progress
 
     return match_all
+
+
+def _stream(job: _Job, options: MatchOptions, lateness: int | None, late: RejectWriter | None) -> StreamJob:
+    if options.engine is Engine.SPARK:
+        count = len(job.subscriptions.patterns)
+        raise NotSupported(
+            f"{count:,} of the subscriptions {'is a pattern' if count == 1 else 'are patterns'} over several events, "
+            "and on Spark only filters are matched so far\nHint: leave --engine spark out, or the patterns"
+        )
+    from vedette.cli.stream_job import StreamJob
+    from vedette.prediction.model import Model
+
+    model = None if options.model is None else Model.load(options.model)
+    return StreamJob(job.subscriptions, job.chunks, lateness=lateness, cap=options.cap, model=model, late=late)
+
+
+def _streamed(job: _Job, stream: StreamJob) -> _MatchAll:
+    return lambda output: stream.match(job.events, lambda: job.events.progress, output)
+
+
+def _note_unused(options: MatchOptions, terminal: Terminal) -> None:
+    if options.planner is not None or options.model is not None:
+        terminal.note("Filters need neither a planner nor a model: --planner and --model change nothing here")
+    if options.lateness is not None or options.late is not None:
+        terminal.note("There are no patterns, so events are matched as they come: --lateness and --late change nothing")
 
 
 def _spark(job: _Job, options: MatchOptions, terminal: Terminal) -> _MatchAll:
@@ -141,16 +190,24 @@ def _prepare(options: MatchOptions, tally: Tally, terminal: Terminal) -> _Job:
         terminal.note("There are no subscriptions, so nothing can match")
     first = events.peek()
     with terminal.working("building the index (the first time, its loops are compiled)"):
-        matcher = subscriptions.compile(options.index.value, sample=None if first is None else first.events)
+        sample = None if first is None else first.events
+        matcher = subscriptions.compile(options.index.value, sample=sample, filters_only=True)
         columns = columns_read(matcher, schema)
+        paths = paths_of(columns)
+        if subscriptions.patterns:
+            from vedette.composite.telling import asked
+
+            of_patterns = asked(subscriptions.patterns.values(), events.schema)
+            columns = tuple(dict.fromkeys((*columns, *of_patterns.columns)))
+            paths |= of_patterns.paths
         chunks = ChunkMatcher(matcher, columns, options.threads or usable_cores())
         matches_per_event = 0.0 if first is None else chunks.warm_up(first)
-    tally.subscriptions = len(matcher)
+    tally.subscriptions = len(subscriptions)
     if schema is None:
-        _warn_of_unheard(paths_of(columns), events.schema, terminal)
-    if options.rejects is None:  # else whole rows are to be written aside
-        events.only(paths_of(columns))
-    return _Job(matcher, columns, chunks, matches_per_event, events)
+        _warn_of_unheard(paths - {"time"}, events.schema, terminal)
+    if options.rejects is None and options.late is None:  # else whole rows are to be written aside
+        events.only(paths)
+    return _Job(subscriptions, matcher, columns, chunks, matches_per_event, events)
 
 
 def _load(file: SubscriptionFile, events: EventStream, terminal: Terminal) -> Subscriptions:
@@ -197,6 +254,22 @@ def _warn_of_unheard(paths: Iterable[str], schema: Schema, terminal: Terminal) -
 
 def _is_object(path: str, schema: Schema) -> bool:
     return any(known.startswith(f"{path}.") for known in schema)
+
+
+def _report_lost(stream: StreamJob, options: MatchOptions, terminal: Terminal) -> None:
+    """What patterns did not see, or gave up."""
+    counts = stream.matcher.counts
+    if counts.late:
+        where = "--late FILE writes them aside" if options.late is None else f"they are in {options.late}"
+        terminal.warn(f"{counts.late:,} events came too late for patterns ({where})", lost=True)
+    if counts.duplicates:
+        terminal.note(f"{counts.duplicates:,} events have an id that was there before: patterns count each once")
+    if counts.shed:
+        terminal.warn(
+            f"{counts.shed:,} partial matches were given up: more than {options.cap:,} in a partition "
+            "(--cap keeps more; a window or a partition in the pattern needs fewer)",
+            lost=True,
+        )
 
 
 def _report_rejects(tally: Tally, aside: str | None, terminal: Terminal) -> None:

@@ -1,0 +1,159 @@
+"""Matching a file where some subscriptions are patterns: filters and patterns side by side, told in one order.
+
+What is found is held until the end: a pattern completes when its events have been put in the order of their time, and
+rows are written in the order in which events stand in the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vedette.cli.job import Output
+from vedette.composite.matcher import Outcome, PatternMatcher
+from vedette.composite.telling import Telling
+from vedette.files.chunks import EventChunk, RejectedEvent
+from vedette.files.matched import ChunkMatcher
+from vedette.files.notices import MATCH, PREDICTION, Notice, Notices
+from vedette.files.output import RejectWriter
+from vedette.kernels.rows import events_of
+from vedette.matching.subscriptions import Subscriptions
+from vedette.prediction.forecast import Forecaster
+from vedette.prediction.model import Model
+
+_SWEPT = 1 << 18  # events that are kept before those are forgotten that no witness can name any more
+
+
+@dataclass(slots=True)
+class _Found:
+    """Rows in the order in which they were found."""
+
+    numbers: list[NDArray[np.int64]] = field(default_factory=list)  # of events, in the order of arrival
+    places: list[NDArray[np.int64]] = field(default_factory=list)  # of subscriptions, in the order of addition
+    ids: list[Any] = field(default_factory=list)  # of the events, Arrow arrays
+    told: list[tuple[int, int, str, Notice]] = field(default_factory=list)  # of patterns: number, place, id, the rest
+
+
+class StreamJob:
+    """Takes chunks of events in the order of their arrival."""
+
+    def __init__(
+        self,
+        subscriptions: Subscriptions,
+        filters: ChunkMatcher,
+        *,
+        lateness: int | None,
+        cap: int,
+        model: Model | None,
+        late: RejectWriter | None,
+    ) -> None:
+        self._ids = list(subscriptions)
+        self._filters = filters
+        self._late = late
+        records = list(subscriptions.patterns.values())
+        self.matcher = PatternMatcher(records, subscriptions.schema, lateness=lateness, cap=cap)
+        self._forecaster = None if all(each.predict is None for each in records) else Forecaster(records, model)
+        self._telling = Telling(self.matcher.patterns)
+        place_of = {id_: place for place, id_ in enumerate(self._ids)}
+        self._pattern_places = {number: place_of[each.id] for number, each in self.matcher.patterns.items()}
+        is_filter = np.array([id_ not in subscriptions.patterns for id_ in self._ids], np.bool_)
+        self._filter_places = np.flatnonzero(is_filter)
+        self._arrived = 0
+        self._found = _Found()
+
+    def match(self, chunks: Iterator[EventChunk], progress: Any, output: Output) -> Iterator[float | None]:
+        """Match all events and tell what was found; says from time to time how much of the source is done."""
+        for chunk in chunks:
+            self._take(chunk, output)
+            yield progress()
+        self._hear(self.matcher.finish())
+        self._tell(output)
+        yield progress()
+
+    # ------------------------------------------------------------ one chunk
+
+    def _take(self, chunk: EventChunk, output: Output) -> None:
+        ids = chunk.ids
+        rejected: set[int] = set()
+        matched: list[tuple[NDArray[np.int64], NDArray[Any]]] = []
+        for found in self._filters.match(chunk):
+            output.count(found.read, len(found.rejects), found.rejects)
+            rejected.update(reject.row for reject in found.rejects)
+            matched.append((events_of(found.rows, found.begin).astype(np.int64), found.rows.subscription))
+        accepted = ~np.isin(chunk.rows, list(rejected)) if rejected else np.ones(len(chunk), np.bool_)
+        numbers = self._arrived + np.cumsum(accepted) - 1
+        for places, subscriptions in matched:
+            self._found.numbers.append(numbers[places])
+            self._found.places.append(self._filter_places[subscriptions])
+            self._found.ids.append(ids.take(pa.array(places)))
+        self._follow(chunk, ids, np.flatnonzero(accepted))
+
+    def _follow(self, chunk: EventChunk, ids: Any, accepted: NDArray[np.int64]) -> None:
+        """Let patterns see the events that are fine."""
+        own, events = chunk.own_ids, chunk.events
+        if len(accepted) < len(chunk):
+            taken = pa.array(accepted)
+            own, ids = own.take(taken), ids.take(taken)
+            events = [events[each] for each in accepted.tolist()] if isinstance(events, list) else events.take(taken)
+        self._telling.keep(self._arrived, ids.to_pylist(), events)
+        outcome = self.matcher.process(events, ids=own.to_pylist())
+        if self._late is not None:
+            self._late.write(self._late_events(chunk, accepted[outcome.late - self._arrived]))
+        self._arrived += len(accepted)
+        self._hear(outcome)
+        if len(self._telling) > _SWEPT:
+            self._telling.forget(self.matcher.remembered())
+
+    def _late_events(self, chunk: EventChunk, places: NDArray[np.int64]) -> Iterator[RejectedEvent]:
+        for place in places.tolist():
+            line = None if chunk.lines is None else int(chunk.lines[place])
+            yield RejectedEvent(int(chunk.rows[place]), line, "too late for patterns", chunk.raw(place))
+
+    # ------------------------------------------------------------ what was found
+
+    def _hear(self, outcome: Outcome) -> None:
+        matches = outcome.matches
+        for row, (number, pattern) in enumerate(zip(matches.event.tolist(), matches.pattern.tolist(), strict=True)):
+            self._keep(MATCH, number, pattern, matches.witness.of(row))
+        if self._forecaster is None:
+            return
+        made = self._forecaster.process(outcome.observations)
+        for row in range(len(made)):
+            begin, end = made.start[row], made.start[row + 1]
+            witness = list(zip(made.position[begin:end].tolist(), made.taken[begin:end].tolist(), strict=True))
+            about = float(made.probability[row]), int(made.within[row])
+            self._keep(PREDICTION, int(made.event[row]), int(made.pattern[row]), witness, *about)
+
+    def _keep(
+        self,
+        kind: str,
+        number: int,
+        pattern: int,
+        witness: Sequence[tuple[int, int]],
+        probability: float | None = None,
+        within: int | None = None,
+    ) -> None:
+        steps, bindings = self._telling.steps(pattern, witness), self._telling.bindings(pattern, witness)
+        notice = Notice(kind, steps, bindings, probability, within)
+        self._found.told.append((number, self._pattern_places[pattern], self._telling.id(number), notice))
+
+    def _tell(self, output: Output) -> None:
+        """By event, then by subscription; of one pattern matches come before predictions."""
+        found = self._found
+        told = sorted(found.told, key=lambda one: (one[0], one[1], one[3].kind))
+        none = np.zeros(0, np.int64)
+        numbers = np.concatenate([none, *found.numbers, np.array([one[0] for one in told], np.int64)])
+        places = np.concatenate([none, *found.places, np.array([one[1] for one in told], np.int64)])
+        ids = pa.chunked_array([*found.ids, pa.array([one[2] for one in told], pa.string())], pa.string())
+        order = np.lexsort((np.arange(len(numbers)), places, numbers))
+        is_told = order >= len(numbers) - len(told)
+        output.tell(
+            ids.combine_chunks().take(pa.array(order)),
+            pa.DictionaryArray.from_arrays(pa.array(places[order].astype(np.int32)), pa.array(self._ids, pa.string())),
+            Notices(np.flatnonzero(is_told), [one[3] for one in told]),
+        )

@@ -1,0 +1,129 @@
+"""What a match says to people: the ids of the events in its witness, and the values of join variables.
+
+The engine knows events by their numbers. What is to be told of them is kept here, as long as a witness may name them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vedette.composite.shape import Shape
+from vedette.language.ast import Composite
+from vedette.language.check import check
+from vedette.language.joins import variable_tests
+from vedette.language.parser import parse
+from vedette.matching.patterns import PatternRecord
+from vedette.matching.view import Events
+from vedette.schema.arrays import plain
+from vedette.schema.columns import Column
+from vedette.schema.paths import finder
+from vedette.schema.schema import Schema
+from vedette.schema.tables import python_values
+
+TIME = "time"
+
+
+class Telling:
+    """The steps of some patterns, and the events that may be named."""
+
+    def __init__(self, patterns: Mapping[int, PatternRecord]) -> None:
+        self._names: dict[int, list[str]] = {}
+        self._binders: dict[int, list[list[tuple[str, str]]]] = {}  # variables and paths, by position
+        for number, record in patterns.items():
+            shape = Shape(_composite(record.text))
+            self._names[number] = shape.names
+            self._binders[number] = [
+                [(test.variable, test.path) for test, _ in variable_tests(position.step, record.text) if test.binds]
+                for position in shape.positions
+            ]
+        bound = (path for binders in self._binders.values() for each in binders for _, path in each)
+        self._values: dict[str, NDArray[np.object_]] = {path: np.zeros(0, object) for path in sorted(set(bound))}
+        self._numbers = np.zeros(0, np.int64)
+        self._ids = np.zeros(0, object)
+
+    def keep(self, first: int, ids: Sequence[Any], events: Events) -> None:
+        """Events may be named from now on: they are numbered from `first`, above all that came before."""
+        self._numbers = np.concatenate([self._numbers, np.arange(first, first + len(ids))])
+        self._ids = np.concatenate([self._ids, _objects(ids)])
+        for path, values in self._values.items():
+            self._values[path] = np.concatenate([values, _objects(_column(events, path))])
+
+    def forget(self, but: NDArray[np.int64]) -> None:
+        """Keep only these events."""
+        left = np.isin(self._numbers, but, assume_unique=True)
+        self._numbers, self._ids = self._numbers[left], self._ids[left]
+        self._values = {path: values[left] for path, values in self._values.items()}
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def id(self, number: int) -> str:
+        """What an event is called."""
+        return str(self._ids[np.searchsorted(self._numbers, number)])
+
+    def steps(self, pattern: int, witness: Iterable[tuple[int, int]]) -> dict[str, str]:
+        """Name of a step -> id of the event that took it."""
+        names = self._names[pattern]
+        return {names[position]: self.id(number) for position, number in witness}
+
+    def bindings(self, pattern: int, witness: Iterable[tuple[int, int]]) -> dict[str, Any]:
+        """Variable -> its value, as it stands in the event that gave it first."""
+        found: dict[str, Any] = {}
+        for position, number in witness:
+            for variable, path in self._binders[pattern][position]:
+                if variable not in found:
+                    found[variable] = self._values[path][np.searchsorted(self._numbers, number)]
+        return found
+
+
+class Asked(NamedTuple):
+    """What patterns read of every event: columns of a known type, and all attributes."""
+
+    columns: tuple[Column, ...]
+    paths: frozenset[str]
+
+
+def asked(records: Iterable[PatternRecord], schema: Schema) -> Asked:
+    """What steps and features ask for, partitions, variables, and the time."""
+    columns: set[Column] = set()
+    paths = {TIME}
+    for record in records:
+        composite = _composite(record.text)
+        checked = check(composite, schema, record.text)
+        columns |= checked.columns()
+        paths |= set(composite.by)
+        for step in checked.steps:
+            paths |= {test.path for test, _ in variable_tests(step.step, record.text)}
+        for feature in record.predict.features if record.predict is not None else ():
+            columns |= check(parse(feature), schema, feature).columns()
+    columns |= {Column(path, type_) for path in paths if (type_ := schema.type_of(path)) is not None}
+    paths |= {path for column in columns for path in (column.path, column.other) if path is not None}
+    return Asked(tuple(sorted(columns, key=str)), frozenset(paths))
+
+
+def _composite(text: str) -> Composite:
+    expression = parse(text)
+    assert isinstance(expression, Composite)  # subscriptions tell filters and patterns apart
+    return expression
+
+
+def _objects(values: Sequence[Any]) -> NDArray[np.object_]:
+    found = np.empty(len(values), object)
+    found[:] = values
+    return found
+
+
+def _column(events: Events, path: str) -> Sequence[Any]:
+    if isinstance(events, pa.Table | pa.RecordBatch):
+        if path in events.schema.names:
+            return python_values(plain(events.column(path)))
+        rows: Iterable[Mapping[str, Any]] = events.to_pylist()
+    else:
+        rows = events
+    find = finder(path)
+    return [find(row) for row in rows]
