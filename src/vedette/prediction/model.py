@@ -1,0 +1,135 @@
+"""What was learnt of patterns: counts by pattern, kept in one file; and how it is learnt from history."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.composite.outputs import Observations
+from vedette.composite.packing import packed, unpacked
+from vedette.errors import FileError, SnapshotError
+from vedette.prediction import named
+from vedette.prediction.context import Settings
+from vedette.prediction.counts import Counts
+from vedette.prediction.tracks import Tracks
+from vedette.prediction.watched import Records, Watched, watched
+
+_KIND = "model of patterns, version 1"
+
+
+class Model:
+    """Counts of patterns, by their text and features: numbers and ids of subscriptions may change."""
+
+    def __init__(self, settings: Settings | None = None, counts: Mapping[str, Counts] | None = None) -> None:
+        self.settings = settings or Settings()
+        self._counts = dict(counts or {})
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._counts)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._counts
+
+    def counts(self, name: str) -> Counts:
+        """A copy of what is known of a pattern, that may go on counting."""
+        return self._counts.get(name, Counts()) + Counts()
+
+    def __add__(self, other: Model) -> Model:
+        """What was learnt from two parts of a history, whose partitions differ, as if from the whole."""
+        names = dict.fromkeys([*self._counts, *other._counts])
+        return Model(self.settings, {name: self.counts(name) + other.counts(name) for name in names})
+
+    def to_bytes(self) -> bytes:
+        """All of it, as arrays and JSON."""
+        arrays: dict[str, NDArray[Any]] = {}
+        for number, counts in enumerate(self._counts.values()):
+            arrays |= named.under(str(number), counts.arrays())
+        plain = {name: counts.plain() for name, counts in self._counts.items()}
+        return packed(_KIND, arrays, {"settings": asdict(self.settings), "patterns": plain})
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Model:
+        """What `to_bytes` gave; SnapshotError if it is something else."""
+        arrays, plain = unpacked(_KIND, data)
+        try:
+            counts = {
+                name: Counts.restored(facts, named.of(str(number), arrays))
+                for number, (name, facts) in enumerate(plain["patterns"].items())
+            }
+            return cls(Settings(**plain["settings"]), counts)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise SnapshotError(f"a model of patterns that is not whole: {error}") from error
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write one file, beside its place first, so that it is whole or not there."""
+        place = Path(path)
+        beside = place.with_name(f".{place.name}.{os.getpid()}")
+        try:
+            beside.write_bytes(self.to_bytes())
+            beside.replace(place)
+        except OSError as error:
+            raise FileError(f"{path} cannot be written: {error.strerror}") from error
+        finally:
+            beside.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Model:
+        """Read a file that `save` wrote."""
+        try:
+            data = Path(path).read_bytes()
+        except OSError as error:
+            raise FileError(f"{path} cannot be read: {error.strerror}\nHint: vedette train makes a model") from error
+        try:
+            return cls.from_bytes(data)
+        except SnapshotError as error:
+            raise SnapshotError(f"{path} is not a model: {error}\nHint: make it anew with vedette train") from error
+
+    def __repr__(self) -> str:
+        return f"<Model: {len(self):,} patterns>"
+
+
+class Trainer:
+    """Learns from observations, however many batches they come in."""
+
+    def __init__(self, records: Records, settings: Settings | None = None) -> None:
+        self._settings = settings or Settings()
+        self._counts: dict[str, Counts] = {}
+        self._watched = watched(records)
+        self._tracks: dict[int, Tracks] = {}
+
+    def see(self, seen: Observations) -> None:
+        """Count the moves of all patterns."""
+        for number, one in self._watched.items():
+            rows = np.flatnonzero(seen.pattern == number)
+            if rows.size:
+                self._count(number, one, seen, rows)
+
+    def _count(self, number: int, one: Watched, seen: Observations, rows: NDArray[np.int64]) -> None:
+        if number not in self._tracks:
+            self._tracks[number] = Tracks(context=self._settings.context, aged=one.aged)
+        counts = self._counts.setdefault(one.name, Counts())
+        moves = self._tracks[number].advance(seen, rows, counts.names)
+        counts.add(moves.source, moves.target, rows.size - 1 - np.searchsorted(rows, moves.row))
+        if self._tracks[number].crowded():
+            self._tracks[number].forget()
+
+    def model(self) -> Model:
+        """What has been learnt so far."""
+        return Model(self._settings, self._counts)
+
+
+def train(observations: Iterable[Observations], records: Records, settings: Settings | None = None) -> Model:
+    """A model of the patterns that are forecast, from a history."""
+    trainer = Trainer(records, settings)
+    for seen in observations:
+        trainer.see(seen)
+    return trainer.model()

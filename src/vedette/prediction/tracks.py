@@ -1,0 +1,129 @@
+"""Where each partition of a pattern stands, and how it moves from node to node as events come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.composite.outputs import Observations
+from vedette.prediction.nodes import START, Names, age_bucket, context_of, contexts, node_of
+
+_MOST = 1_000_000  # partitions; beyond them, those seen longest ago are forgotten
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """Moves from node to node, partition by partition, in each of them in the order of time."""
+
+    row: NDArray[np.int64]  # of the observations
+    slot: NDArray[np.int64]  # of the partition
+    ordinal: NDArray[np.int64]  # the how-manieth event of its partition, from 1
+    source: NDArray[np.int64]
+    target: NDArray[np.int64]
+    ends: NDArray[np.bool_]  # the last row of its partition here
+
+
+class Tracks:
+    """The node that each partition is at. Partitions have slots, numbered as they come."""
+
+    def __init__(self, *, context: int, aged: bool, most: int = _MOST) -> None:
+        self._context, self._aged, self._most = context, aged, most
+        self._slots: dict[int, int] = {}
+        self._node = np.full(16, START, np.int64)
+        self._ordinal = np.zeros(16, np.int64)
+        self._clock = 0
+        self._touched = np.zeros(16, np.int64)
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def advance(self, seen: Observations, rows: NDArray[np.int64], names: Names) -> Moves:
+        """Move on by these rows of the observations."""
+        slot = self._slots_of(seen.key[rows])
+        order = np.argsort(slot, kind="stable")
+        row, slot = rows[order], slot[order]
+        begins = np.ones(slot.size, np.bool_)
+        begins[1:] = slot[1:] != slot[:-1]
+        ends = np.roll(begins, -1)
+        place = np.arange(slot.size, dtype=np.int64)
+        back = place - np.maximum.accumulate(np.where(begins, place, 0))
+
+        states = names.number_states(seen.state[row], seen.depth[row])
+        ages = age_bucket(seen.age[row]) if self._aged else np.zeros(row.size, np.int64)
+        if self._context:
+            symbols = names.number_symbols(seen.symbol[row])
+            context = contexts(symbols, back, context_of(self._node[slot]), self._context)
+        else:
+            context = np.zeros(row.size, np.int64)
+        target = node_of(states, seen.hit[row], ages, context)
+        source = np.where(begins, self._node[slot], np.concatenate([target[:1], target[:-1]]))
+        ordinal = self._ordinal[slot] + back + 1
+
+        self._node[slot[ends]] = target[ends]
+        self._ordinal[slot[ends]] = ordinal[ends]
+        self._clock += 1
+        self._touched[slot[ends]] = self._clock
+        return Moves(row, slot, ordinal, source, target, ends)
+
+    def _slots_of(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The slot of each row's partition; new ones get the next.
+
+        Keys are known by 64 bits of them: two of a million partitions share a slot with a probability of 3e-8, and
+        then only their forecasts do.
+        """
+        halves = keys.view(np.uint64) if keys.flags.c_contiguous else np.ascontiguousarray(keys).view(np.uint64)
+        mixed = (halves[:, 0] + (halves[:, 1] * _SPREAD)).view(np.int64)
+        if mixed.size and (mixed == mixed[0]).all():  # a pattern without partitions
+            distinct, which = mixed[:1], np.zeros(mixed.size, np.int64)
+        else:
+            distinct, which = np.unique(mixed, return_inverse=True)
+        known = self._slots
+        found = [known.setdefault(key, len(known)) for key in distinct.tolist()]
+        self._grow(len(known))
+        return np.asarray(found, np.int64)[which.reshape(-1)]
+
+    def _grow(self, size: int) -> None:
+        short = size - self._node.size
+        if short > 0:
+            more = max(short, self._node.size)
+            self._node = np.concatenate([self._node, np.full(more, START, np.int64)])
+            self._ordinal = np.concatenate([self._ordinal, np.zeros(more, np.int64)])
+            self._touched = np.concatenate([self._touched, np.zeros(more, np.int64)])
+
+    def crowded(self) -> bool:
+        """Whether there are more partitions than are to be remembered."""
+        return len(self._slots) > self._most
+
+    def forget(self) -> NDArray[np.int64]:
+        """Keep the half of the partitions that was seen last; says for every old slot its new one, or -1."""
+        size = len(self._slots)
+        kept = np.sort(np.argsort(self._touched[:size], kind="stable")[size - self._most // 2 :])
+        moved = np.full(size, -1, np.int64)
+        moved[kept] = np.arange(kept.size)
+        self._slots = {key: int(moved[slot]) for key, slot in self._slots.items() if moved[slot] >= 0}
+        self._node, self._ordinal = self._node[kept], self._ordinal[kept]
+        self._touched = self._touched[kept]
+        return moved
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything as named arrays."""
+        size = len(self._slots)
+        return {
+            "keys": np.fromiter(self._slots, np.int64, size),
+            "node": self._node[:size],
+            "ordinal": self._ordinal[:size],
+            "touched": self._touched[:size],
+        }
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """What `arrays` gave."""
+        self._slots = {key: slot for slot, key in enumerate(arrays["keys"].tolist())}
+        self._node, self._ordinal, self._touched = (
+            np.array(arrays[name], np.int64) for name in ("node", "ordinal", "touched")
+        )
+        self._clock = int(self._touched.max(initial=0))
+        self._grow(16)
