@@ -1,0 +1,159 @@
+"""One pattern, followed event by event: forecast, report, judge, learn."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.composite.outputs import Observations
+from vedette.prediction import named
+from vedette.prediction.context import Settings, Table
+from vedette.prediction.counts import Counts, Weighed
+from vedette.prediction.drift import Drift, DriftMonitor
+from vedette.prediction.judge import Judge
+from vedette.prediction.score import Score
+from vedette.prediction.tracks import Moves, Tracks
+from vedette.prediction.watched import Watched
+
+_FIRST = 64  # events after which the first table is made; later ones are made when a tenth more has been learnt
+_GROWTH = 0.1
+_ORDER = 40  # bits for the arrival number of an event
+
+
+class Reported(NamedTuple):
+    """Rows of the observations at which a prediction is reported, and its probability."""
+
+    row: NDArray[np.int64]
+    probability: NDArray[np.float64]
+
+
+class Follower:
+    """Forecasts of one pattern. What it says does not depend on how its events are cut into batches.
+
+    (Unless it drifts: windows of judged forecasts end with a batch.)
+    """
+
+    def __init__(self, one: Watched, counts: Counts, settings: Settings, *, learn: bool) -> None:
+        self.watched = one
+        self._settings, self._learn = settings, learn
+        self.counts = counts
+        self.counts.horizon = settings.horizon
+        self._tracks = Tracks(context=settings.context, aged=one.aged)
+        self._judge = Judge(one.within, one.threshold)
+        self._monitor = DriftMonitor(one.within)
+        self.drifts: list[Drift] = []
+        self._told = np.full(
+            0, -1, np.int64
+        )  # the first event of the partial match that was reported last, by partition
+        self._since = 0  # events learnt since the table was made
+        self._tabulate()
+
+    @property
+    def score(self) -> Score:
+        """How good its forecasts have been."""
+        return self._judge.score
+
+    def see(self, seen: Observations, rows: NDArray[np.int64]) -> Reported:
+        """Take in observations of this pattern; what is to be reported, in their order."""
+        reports: list[Reported] = []
+        while rows.size:
+            room = self._due - self._since if self._learn else rows.size
+            reports.append(self._see(seen, rows[:room]))
+            rows = rows[room:]
+        row = np.concatenate([np.zeros(0, np.int64), *(one.row for one in reports)])
+        return Reported(row, np.concatenate([np.zeros(0), *(one.probability for one in reports)]))
+
+    def _see(self, seen: Observations, rows: NDArray[np.int64]) -> Reported:
+        moves = self._tracks.advance(seen, rows, self.counts.names)
+        probability = self.table.probability(moves.target)
+        reported = self._fresh(moves, seen.first[moves.row], probability >= self.watched.threshold)
+        judged = self._judge.see(moves, seen.hit[moves.row], probability, reported)
+        drifts = self._monitor.see(*judged)
+        self.drifts += drifts
+        if self._learn:
+            self.counts.add(moves.source, moves.target, rows.size - 1 - np.searchsorted(rows, moves.row))
+            self._since += rows.size
+            if drifts:
+                self.counts.fade(self._monitor.window / 10)
+                self._monitor.restart()
+            if drifts or self._since >= self._due:
+                self._tabulate()
+        if self._tracks.crowded():
+            self._forget()
+        order = np.argsort(moves.row[reported], kind="stable")
+        return Reported(moves.row[reported][order], probability[reported][order])
+
+    def _fresh(self, moves: Moves, first: NDArray[np.int64], likely: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which rows are to be reported: likely, and the partial match has not been reported before.
+
+        Partial matches are told apart by their first event; one that began before the last reported one is taken as
+        reported.
+        """
+        self._grow(int(moves.slot.max(initial=-1)) + 1)
+        likely = likely & (first >= 0)
+        partition = moves.slot << _ORDER
+        told = partition + self._told[moves.slot] + 1
+        now = np.where(likely, partition + first + 1, told)
+        latest = np.maximum.accumulate(now)
+        before = np.maximum(np.concatenate([told[:1], latest[:-1]]), told)
+        fresh = np.asarray(likely & (now > before))
+        self._told[moves.slot[fresh]] = first[fresh]
+        return fresh
+
+    def _tabulate(self) -> None:
+        """Make the table anew from what has been learnt, and say when to do so again."""
+        self._use(self.counts.moves())
+        self._since = 0
+
+    def _use(self, moves: Weighed) -> None:
+        one = self.watched
+        self.table = Table(moves, self.counts.names, one.within, self._settings, aged=one.aged)
+        self._due = max(_FIRST, int(_GROWTH * moves.weight.sum()))
+
+    def _grow(self, size: int) -> None:
+        short = size - self._told.size
+        if short > 0:
+            self._told = np.concatenate([self._told, np.full(max(short, self._told.size), -1, np.int64)])
+
+    def _forget(self) -> None:
+        """Partitions that have not been heard of for long make room for others."""
+        self._grow(len(self._tracks))
+        moved = self._tracks.forget()
+        self._told = self._told[: moved.size][moved >= 0]
+        self._judge.moved(moved)
+
+    # ------------------------------------------------------------ kept
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What it knows, as named arrays."""
+        return {
+            "told": self._told,
+            **named.under("table", self.table.moves._asdict()),
+            **named.under("counts", self.counts.arrays()),
+            **named.under("tracks", self._tracks.arrays()),
+            **named.under("judge", self._judge.arrays()),
+        }
+
+    def plain(self) -> dict[str, Any]:
+        """All else, as it can be written as JSON."""
+        return {
+            "counts": self.counts.plain(),
+            "score": self.score.plain(),
+            "monitor": self._monitor.plain(),
+            "drifts": [list(drift) for drift in self.drifts],
+            "since": self._since,
+        }
+
+    def restore(self, plain: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        """What `plain` and `arrays` gave."""
+        self.counts = Counts.restored(plain["counts"], named.of("counts", arrays))
+        self._tracks.restore(named.of("tracks", arrays))
+        self._judge.restore(named.of("judge", arrays))
+        self._judge.score = Score.from_plain(plain["score"])
+        self._monitor.restore(plain["monitor"])
+        self.drifts = [Drift(*drift) for drift in plain["drifts"]]
+        self._told = np.array(arrays["told"], np.int64)
+        self._use(Weighed(**named.of("table", arrays)))
+        self._since = int(plain["since"])
