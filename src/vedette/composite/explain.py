@@ -56,7 +56,7 @@ class PatternExplanation:
     def nearest(self) -> Attempt | None:
         """The most advanced partial match that the event could have taken further and did not; least is missing."""
         failed = [one for one in self.attempts if not one.after]
-        return min(failed, key=lambda one: (-len(one.partial.taken), one.faults), default=None)
+        return min(failed, key=lambda one: (-len(one.partial.taken), one.faults, not one.fits), default=None)
 
     def witness(self, partial: Partial) -> dict[str, str]:
         """Name of a step -> the event that took it."""

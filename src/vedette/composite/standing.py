@@ -78,6 +78,11 @@ class Attempt:
     after: tuple[Partial, ...]  # where it stands then; a marking of DONE is a match
 
     @property
+    def fits(self) -> bool:
+        """The event satisfies the step, whatever else is wrong."""
+        return self.explanation is not None and self.explanation.matched
+
+    @property
     def faults(self) -> int:
         """How much is between this attempt and its success."""
         failed = 1 if self.explanation is None else len(self.explanation.failed)
