@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -31,15 +32,13 @@ def jars(name: str) -> list[Path]:
         pytest.skip("no Maven (mvn) on this machine, which fetches the jars of connectors")
     CACHE.mkdir(parents=True, exist_ok=True)
     asked = kept.with_suffix(f".{os.getpid()}")
-    done = subprocess.run(
-        [
-            *(maven, "-q", "-B", "-f", str(build_file), f"-Dpyspark.version={pyspark}"),
-            *("dependency:build-classpath", "-Dmdep.includeScope=runtime", f"-Dmdep.outputFile={asked}"),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [
+        *(maven, "-q", "-B", "-f", str(build_file), f"-Dpyspark.version={pyspark}"),
+        *("dependency:build-classpath", "-Dmdep.includeScope=runtime", f"-Dmdep.outputFile={asked}"),
+    ]
+    with (CACHE / "lock").open("w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)  # two Mavens that fetch into one folder may get in each other's way
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.fail(f"Maven cannot fetch the jars of {build_file.name}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
     asked.replace(kept)

@@ -135,7 +135,7 @@ def test_killed_again_and_again_the_table_has_each_notification_once(
         return server.rows(f"select count(*) from {table}")[0][0] if exists else 0
 
     kills = 0
-    for _ in range(4):
+    for _ in range(3):
         before = there()
         with pipelines.started(pipeline, SECRET) as process:
 
