@@ -73,8 +73,8 @@ class Writer:
         self.begun = False
         self.conditions = random.random() < 0.6
 
-    def pattern(self) -> str:
-        """The whole."""
+    def pattern(self, window: str | None = None) -> str:
+        """The whole, with this window or, sometimes, a random one."""
         while True:
             self.labels, self.begun = [], False
             written = self.part(self.random.choice([1, 2, 2, 3]), frozenset())
@@ -88,8 +88,10 @@ class Writer:
         if self.shared is None and self.random.random() < 0.3:
             by = self.random.sample(["kind", *_NUMBERS, *_TEXTS], self.random.choice([1, 1, 2]))
             endings.append(f" by {', '.join(by)}")
-        if self.random.random() < 0.3:
-            endings.append(f" within {self.random.choice([1, 2, 4, 6, 9])} s")
+        if window is None and self.random.random() < 0.3:
+            window = f"{self.random.choice([1, 2, 4, 6, 9])} s"
+        if window is not None:
+            endings.append(f" within {window}")
         self.random.shuffle(endings)
         return text + "".join(endings)
 
@@ -222,6 +224,6 @@ class Writer:
         return f"t({one}) - t({other}) {op} {length} s"
 
 
-def patterns(random: Random, count: int) -> list[str]:
-    """So many random patterns."""
-    return [Writer(random).pattern() for _ in range(count)]
+def patterns(random: Random, count: int, window: str | None = None) -> list[str]:
+    """So many random patterns, with this window if one is given."""
+    return [Writer(random).pattern(window) for _ in range(count)]
