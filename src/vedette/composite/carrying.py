@@ -13,6 +13,7 @@ from vedette.composite.machines import Place
 from vedette.composite.packing import packed, unpacked
 from vedette.composite.shape import Marking
 from vedette.kernels import runs
+from vedette.kernels.run_sweep import rebuilt
 
 _KIND: Final = "partial matches"
 _KEPT: Final = (
@@ -46,7 +47,7 @@ def restored(data: bytes, graph: Graph, places: Sequence[Place]) -> runs.State:
 def _written(
     state: runs.State, graph: Graph, places: Sequence[Place]
 ) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    state = runs.rebuilt(graph.arrays(), state, runs.UNSET)
+    state = rebuilt(graph.arrays(), state, runs.UNSET)
     count, parts, nodes = (int(state.counters[each]) for each in (runs.RUNS, runs.PARTS, runs.NODES))
     used = np.unique(state.runs[:count, runs.R_STATE])
     fresh = np.zeros(count, np.bool_)
@@ -111,7 +112,7 @@ def _restored(
         nodes=_fitted(arrays["nodes"], max(64, len(arrays["nodes"])), 3, 0),
         counters=counters,
     )
-    return runs.rebuilt(graph.arrays(), state, runs.UNSET)
+    return rebuilt(graph.arrays(), state, runs.UNSET)
 
 
 def _fitted(rows: NDArray[np.int64], length: int, width: int, fill: int) -> NDArray[np.int64]:

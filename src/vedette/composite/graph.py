@@ -189,7 +189,9 @@ class Graph:
                     for each in move.markings:
                         open_after = () if each == DONE else shape.unsettled(each)
                         settled = tuple(
-                            self._condition(shape, number) for number in open_before if number not in open_after
+                            self._condition(shape, number, move.position)
+                            for number in open_before
+                            if number not in open_after
                         )
                         kills = () if each == DONE or _is_next(each) else self._waits((uid, each))
                         target = edge.setdefault((settled, saves, kills, machine.within), (set(), []))
@@ -238,10 +240,11 @@ class Graph:
         return tuple(sorted(shape.registers[slot] for slot in shape.slots_of(position) if slot in asked))
 
     @staticmethod
-    def _condition(shape: Shape, number: int) -> tuple[int, ...]:
+    def _condition(shape: Shape, number: int, position: int) -> tuple[int, ...]:
         one = shape.conditions[number]
         left, right, scope = (-1 if slot < 0 else shape.registers[slot] for slot in (one.left, one.right, one.scope))
-        return (left, right, OPERATORS[one.op], one.microseconds, int(one.absolute), scope)
+        of_now = int(position in one.positions)
+        return (left, right, OPERATORS[one.op], one.microseconds, int(one.absolute), scope, of_now)
 
     def _directions(self, items: Iterable[Item]) -> dict[int, int]:
         """The registers that are still needed, and whether a later time is better (1), an earlier (-1), or neither."""
@@ -252,13 +255,11 @@ class Graph:
             for number in shape.unsettled(marking):
                 one = shape.conditions[number]
                 for slot, sign in ((one.left, 1), (one.right, -1), (one.scope, 0)):
-                    if slot < 0:
+                    if slot < 0 or shape.positions_of(slot) <= future:  # there, or not yet
                         continue
                     better = sign * _BETTER.get(one.op, 0)
                     if one.absolute and sign:  # what comes is later than what was
                         better = -_BETTER.get(one.op, 0)
-                        if len(one.positions & future) == len(one.positions):
-                            better = 0
                     register = shape.registers[slot]
                     found[register] = better if found.get(register, better) == better else 0
         return found

@@ -16,6 +16,8 @@ from vedette.composite.outputs import (
     joined_observations,
 )
 from vedette.kernels import runs
+from vedette.kernels.run_moves import advance
+from vedette.kernels.run_sweep import witnesses
 
 CAP = 10_000  # partial matches of one partition
 
@@ -41,7 +43,7 @@ def step(
     at = 0
     while True:
         filled = np.array([0, 0, len(graph.uids)], np.int64)
-        at, wanted, state, outputs = runs.advance(graph.arrays(), state, events, at, cap, outputs, filled)
+        at, wanted, state, outputs = advance(graph.arrays(), state, events, at, cap, outputs, filled)
         if filled[0]:
             matches.append(_matches(graph, state, outputs, int(filled[0]), batch))
         if filled[1]:
@@ -80,5 +82,5 @@ def _observations(graph: Graph, state: runs.State, outputs: runs.Outputs, count:
 
 
 def _witnesses(state: runs.State, heads: NDArray[np.int64]) -> Witnesses:
-    start, position, taken = runs.witnesses(state.nodes, np.ascontiguousarray(heads))
+    start, position, taken = witnesses(state.nodes, np.ascontiguousarray(heads))
     return Witnesses(start, position.astype(np.int32), taken)
