@@ -63,12 +63,12 @@ def test_the_table_is_the_formula(context: int, seed: int) -> None:
 
 
 def test_a_trained_chain_knows_that_a_streak_begins_again() -> None:
-    letters = np.random.default_rng(3).choice(["s", "-"], 300_000, p=[0.9, 0.1])
+    letters = np.random.default_rng(3).choice(["s", "-"], 60_000, p=[0.9, 0.1])
     streak = record("[x = 's']{5}", within=20)
     seen = contiguous(letters.tolist(), "sssss")
     said = probabilities(train([seen], [streak], Settings(context=0)), [streak], seen)
     at_one = said[(seen.depth == 1) & ~seen.hit]
-    assert at_one.mean() == pytest.approx(0.995, abs=0.003)
+    assert at_one.mean() == pytest.approx(0.995, abs=0.004)
 
 
 def test_features_and_context_refine_the_forecast_and_the_state_alone_cannot() -> None:

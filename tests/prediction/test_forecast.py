@@ -39,13 +39,13 @@ def told(made: Predictions) -> list[tuple[int, int, float, tuple[int, ...]]]:
 
 
 def slowly(seen: Observations, said: np.ndarray, threshold: float) -> list[int]:
-    """The events at which to report: likely, and the partial match is later than those reported in its partition."""
-    reported: dict[tuple[int, ...], int] = {}
+    """The events at which to report: likely, and the partial match was not reported before."""
+    reported: set[tuple[int, ...]] = set()
     found = []
     for row in range(len(seen)):
-        key, first = tuple(seen.key[row].tolist()), int(seen.first[row])
-        if said[row] >= threshold and first > reported.get(key, -1):
-            reported[key] = first
+        begun = (*seen.key[row].tolist(), int(seen.first[row]))
+        if said[row] >= threshold and seen.first[row] >= 0 and begun not in reported:
+            reported.add(begun)
             found.append(row)
     return found
 

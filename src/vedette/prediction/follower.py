@@ -19,7 +19,7 @@ from vedette.prediction.watched import Watched
 
 _FIRST = 64  # events after which the first table is made; later ones are made when a tenth more has been learnt
 _GROWTH = 0.1
-_ORDER = 40  # bits for the arrival number of an event
+_REMEMBERED = 8  # partial matches of a partition that are known to have been reported
 
 
 class Reported(NamedTuple):
@@ -44,9 +44,7 @@ class Follower:
         self._judge = Judge(one.within, one.threshold)
         self._monitor = DriftMonitor(one.within)
         self.drifts: list[Drift] = []
-        self._told = np.full(
-            0, -1, np.int64
-        )  # the first event of the partial match that was reported last, by partition
+        self._told: dict[int, list[int]] = {}  # first events of the partial matches reported last, by partition
         self._since = 0  # events learnt since the table was made
         self._tabulate()
 
@@ -88,18 +86,21 @@ class Follower:
     def _fresh(self, moves: Moves, first: NDArray[np.int64], likely: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Which rows are to be reported: likely, and the partial match has not been reported before.
 
-        Partial matches are told apart by their first event; one that began before the last reported one is taken as
-        reported.
+        Partial matches are told apart by their first event. Only where that changes it is looked up.
         """
-        self._grow(int(moves.slot.max(initial=-1)) + 1)
-        likely = likely & (first >= 0)
-        partition = moves.slot << _ORDER
-        told = partition + self._told[moves.slot] + 1
-        now = np.where(likely, partition + first + 1, told)
-        latest = np.maximum.accumulate(now)
-        before = np.maximum(np.concatenate([told[:1], latest[:-1]]), told)
-        fresh = np.asarray(likely & (now > before))
-        self._told[moves.slot[fresh]] = first[fresh]
+        places = np.flatnonzero(likely & (first >= 0))
+        slot, begun = moves.slot[places], first[places]
+        changed = np.ones(places.size, np.bool_)
+        changed[1:] = (slot[1:] != slot[:-1]) | (begun[1:] != begun[:-1])
+        fresh = np.zeros(likely.size, np.bool_)
+        for place, number, event in zip(
+            places[changed].tolist(), slot[changed].tolist(), begun[changed].tolist(), strict=True
+        ):
+            told = self._told.setdefault(number, [])
+            if event not in told:
+                told.append(event)
+                del told[:-_REMEMBERED]
+                fresh[place] = True
         return fresh
 
     def _tabulate(self) -> None:
@@ -112,24 +113,19 @@ class Follower:
         self.table = Table(moves, self.counts.names, one.within, self._settings, aged=one.aged)
         self._due = max(_FIRST, int(_GROWTH * moves.weight.sum()))
 
-    def _grow(self, size: int) -> None:
-        short = size - self._told.size
-        if short > 0:
-            self._told = np.concatenate([self._told, np.full(max(short, self._told.size), -1, np.int64)])
-
     def _forget(self) -> None:
         """Partitions that have not been heard of for long make room for others."""
-        self._grow(len(self._tracks))
         moved = self._tracks.forget()
-        self._told = self._told[: moved.size][moved >= 0]
+        self._told = {int(moved[slot]): told for slot, told in self._told.items() if moved[slot] >= 0}
         self._judge.moved(moved)
 
     # ------------------------------------------------------------ kept
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What it knows, as named arrays."""
+        told = [(slot, event) for slot, events in self._told.items() for event in events]
         return {
-            "told": self._told,
+            "told": np.array(told, np.int64).reshape(-1, 2),
             **named.under("table", self.table.moves._asdict()),
             **named.under("counts", self.counts.arrays()),
             **named.under("tracks", self._tracks.arrays()),
@@ -154,6 +150,8 @@ class Follower:
         self._judge.score = Score.from_plain(plain["score"])
         self._monitor.restore(plain["monitor"])
         self.drifts = [Drift(*drift) for drift in plain["drifts"]]
-        self._told = np.array(arrays["told"], np.int64)
+        self._told = {}
+        for slot, event in arrays["told"].tolist():
+            self._told.setdefault(slot, []).append(event)
         self._use(Weighed(**named.of("table", arrays)))
         self._since = int(plain["since"])

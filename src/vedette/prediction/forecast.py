@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.composite.outputs import Observations
+from vedette.composite.outputs import Observations, Witnesses
 from vedette.composite.packing import packed, unpacked
 from vedette.matching.patterns import PatternRecord
 from vedette.prediction import named
@@ -30,12 +30,25 @@ class Predictions:
     pattern: NDArray[np.int32]
     probability: NDArray[np.float64]
     within: NDArray[np.int64]  # so many events
-    start: NDArray[np.int64]  # the witness so far: [start[i]:start[i + 1]] of what follows
-    position: NDArray[np.int32]
-    taken: NDArray[np.int64]
+    witness: Witnesses  # so far
 
     def __len__(self) -> int:
         return int(self.event.size)
+
+    @property
+    def start(self) -> NDArray[np.int64]:
+        """Where each witness begins."""
+        return self.witness.start
+
+    @property
+    def position(self) -> NDArray[np.int32]:
+        """The positions of all witnesses."""
+        return self.witness.position
+
+    @property
+    def taken(self) -> NDArray[np.int64]:
+        """The events of all witnesses."""
+        return self.witness.taken
 
 
 class Forecaster:
@@ -86,9 +99,7 @@ class Forecaster:
             pattern=seen.pattern[row].astype(np.int32),
             probability=np.concatenate([np.zeros(0), *(one.probability for one in reports)])[order],
             within=np.concatenate([np.zeros(0, np.int64), *within])[order],
-            start=start,
-            position=seen.position[taken].astype(np.int32),
-            taken=seen.taken[taken],
+            witness=Witnesses(start, seen.position[taken], seen.taken[taken]),
         )
 
     def follower(self, number: int) -> Follower:

@@ -1,0 +1,182 @@
+"""Filters, patterns and forecasts over one stream of events: what people hold in their hands."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vedette.composite.matcher import Outcome, PatternMatcher
+from vedette.composite.packing import packed, unpacked
+from vedette.composite.step import CAP
+from vedette.errors import InputError
+from vedette.matching.subscriptions import Subscriptions
+from vedette.matching.view import Events
+from vedette.prediction.forecast import Forecaster
+from vedette.prediction.model import Model
+from vedette.prediction.score import Score
+from vedette.prediction.told import Rows, ToldEvents, table
+from vedette.schema.encode import Reject
+
+_KIND: Final = "stream matcher"
+
+
+class StreamMatcher:
+    """Subscriptions over a stream: tells which event matched which of them, and what will probably match soon.
+
+    Patterns see events in the order of their time: within `lateness` they may come in any order (None: all are held
+    back until `finish`). Filters see them as they come. Subscriptions that are added to the set later are not seen.
+    """
+
+    def __init__(
+        self,
+        subscriptions: Subscriptions,
+        *,
+        lateness: dt.timedelta | None = dt.timedelta(0),
+        model: Model | None = None,
+        learn: bool = True,
+        cap: int = CAP,
+    ) -> None:
+        if lateness is not None and lateness < dt.timedelta(0):
+            raise InputError(f"a lateness of {lateness}\nHint: a length of time from 0 on, or None to sort everything")
+        microseconds = None if lateness is None else lateness // dt.timedelta(microseconds=1)
+        records = subscriptions.patterns.values()
+        self._begin(subscriptions, PatternMatcher(records, subscriptions.schema, lateness=microseconds, cap=cap))
+        self._forecaster = Forecaster(self._patterns.patterns, model, learn=learn)
+        self._events = ToldEvents()
+        self._told = {"events": 0, "matches": 0, "predictions": 0}
+
+    def _begin(self, subscriptions: Subscriptions, patterns: PatternMatcher) -> None:
+        self._ids = list(subscriptions)
+        self._patterns = patterns
+        self._filters = subscriptions.compile(filters_only=True)
+        is_filter = [id_ not in subscriptions.patterns for id_ in self._ids]
+        self._filter_places = np.flatnonzero(np.asarray(is_filter, np.bool_))
+        place_of = {id_: place for place, id_ in enumerate(self._ids)}
+        self._pattern_places = {number: place_of[one.id] for number, one in patterns.patterns.items()}
+        self._names = {number: patterns.names(number) for number in patterns.patterns}
+
+    # ------------------------------------------------------------ events
+
+    def process(
+        self, events: Events, *, ids: Sequence[str] | None = None, rejects: list[Reject] | None = None
+    ) -> pa.Table:
+        """Let events happen; what came of them as a table, by event, then by subscription.
+
+        Its columns are event, subscription, kind (match or prediction), steps (name -> event), probability, within.
+        Events are named by their `ids`, of which patterns count each once; without them by their numbers, from 0 over
+        the whole stream. Events that break the schema are an error, or, if a list is handed in as `rejects`, are put
+        there and do not count.
+        """
+        first = self._told["events"]
+        self._events.check(len(events), ids)
+        broken: list[Reject] = []
+        known = None if rejects is None else broken
+        rows = [self._filtered(events, first, known)] if self._filter_places.size else []
+        outcome = self._patterns.process(events, ids=ids, rejects=known)
+        self._events.keep(first, ids)
+        self._told["events"] += len(events)
+        rows += self._heard(outcome)
+        if rejects is not None:
+            rejects += {reject.row: reject for reject in reversed(broken)}.values()
+        made = self._table(rows)
+        if self._events.many():
+            self._events.forget(self._patterns.remembered())
+        return made
+
+    def finish(self) -> pa.Table:
+        """Let those events happen to patterns that were held back."""
+        return self._table(self._heard(self._patterns.finish()))
+
+    def _filtered(self, events: Events, first: int, rejects: list[Reject] | None) -> Rows:
+        pairs = self._filters.match_pairs(events, ordered=True, rejects=rejects)
+        return Rows.of_filters(pairs.event + first, self._filter_places[pairs.subscription])
+
+    def _heard(self, outcome: Outcome) -> list[Rows]:
+        predictions = self._forecaster.process(outcome.observations)
+        matches = outcome.matches
+        return [
+            Rows.of_patterns(matches.event, matches.pattern, matches.witness),
+            Rows.of_patterns(
+                predictions.event,
+                predictions.pattern,
+                predictions.witness,
+                probability=predictions.probability,
+                within=predictions.within,
+            ),
+        ]
+
+    def _table(self, rows: Sequence[Rows]) -> pa.Table:
+        made = table(rows, self._ids, self._pattern_places, self._names, self._events)
+        predicted = sum(len(one.event) for one in rows if one.probability is not None)
+        self._told["predictions"] += predicted
+        self._told["matches"] += made.num_rows - predicted
+        return made
+
+    # ------------------------------------------------------------ how it goes
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """What went through, and how good forecasts have been, by subscription and in all."""
+        counts = self._patterns.counts
+        return {
+            **self._told,
+            "late": counts.late,
+            "duplicates": counts.duplicates,
+            "shed": counts.shed,
+            "forecasts": self.score.figures(),
+            "by_subscription": {id_: score.figures() for id_, score in self.scores.items()},
+            "drifts": {id_: [str(drift) for drift in drifts] for id_, drifts in self._forecaster.drifts.items()},
+        }
+
+    @property
+    def score(self) -> Score:
+        """How good all forecasts have been together."""
+        return self._forecaster.score
+
+    @property
+    def scores(self) -> dict[str, Score]:
+        """How good forecasts have been, by subscription."""
+        return self._forecaster.scores
+
+    def model(self) -> Model:
+        """What is known of the patterns now, to be saved and used elsewhere."""
+        return self._forecaster.model()
+
+    # ------------------------------------------------------------ kept
+
+    def to_bytes(self) -> bytes:
+        """Where all patterns and forecasts stand; the subscriptions themselves are kept elsewhere."""
+        parts = {"patterns": self._patterns.to_bytes(), "forecaster": self._forecaster.to_bytes()}
+        arrays: dict[str, NDArray[Any]] = {name: np.frombuffer(data, np.uint8) for name, data in parts.items()}
+        return packed(_KIND, arrays, {"told": self._told, "events": self._events.plain(self._patterns.remembered())})
+
+    @classmethod
+    def from_bytes(
+        cls, data: bytes, subscriptions: Subscriptions, *, model: Model | None = None, learn: bool = True
+    ) -> StreamMatcher:
+        """Go on where another stood; patterns that are new, changed or gone meanwhile leave the others as they were."""
+        arrays, facts = unpacked(_KIND, data)
+        patterns = PatternMatcher.from_bytes(arrays["patterns"].tobytes())
+        before = {record.id: record for record in patterns.patterns.values()}
+        for id_, record in before.items():
+            if subscriptions.patterns.get(id_) != record:
+                patterns.remove(id_)
+        for id_, record in subscriptions.patterns.items():
+            if before.get(id_) != record:
+                patterns.add(record)
+        made = cls.__new__(cls)
+        made._begin(subscriptions, patterns)
+        made._forecaster = Forecaster(patterns.patterns, model, learn=learn)
+        made._forecaster.restore(arrays["forecaster"].tobytes())
+        made._events = ToldEvents.from_plain(facts["events"])
+        made._told = facts["told"]
+        return made
+
+    def __repr__(self) -> str:
+        filters, patterns = self._filter_places.size, len(self._pattern_places)
+        return f"<StreamMatcher: {filters:,} filters, {patterns:,} patterns, {self._told['events']:,} events>"

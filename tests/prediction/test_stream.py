@@ -1,0 +1,212 @@
+"""Filters, patterns and forecasts over one stream, with the real engine."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import vedette as vd
+from tests.prediction.heat import observed
+from tests.prediction.simulated import record
+from vedette.composite.matcher import PatternMatcher
+from vedette.errors import InputError, SnapshotError
+from vedette.prediction.context import Settings
+from vedette.prediction.evaluation import probabilities
+from vedette.prediction.model import Model, train
+from vedette.prediction.stream import StreamMatcher
+
+WAVE = "[temp > 30]{3} by city"
+
+
+def subscriptions(**more: str) -> vd.Subscriptions:
+    """A filter, a pattern that is forecast, another filter, another pattern."""
+    subs = vd.Subscriptions({"temp": "float", "city": "string", "time": "timestamp"})
+    subs.add("hot", "temp > 35")
+    subs.add("wave", WAVE, predict={"within": 3, "threshold": 0.5})
+    subs.add("cold", "temp < 15")
+    subs.add("fall", "a:[temp > 38] ; b:[temp < 12] by city within 20 min")
+    for id_, text in more.items():
+        subs.add(id_, text)
+    return subs
+
+
+def weather(size: int = 1_500, seed: int = 1) -> list[dict[str, Any]]:
+    """An event a minute."""
+    random = np.random.default_rng(seed)
+    begin = dt.datetime(2024, 5, 1, tzinfo=dt.UTC)
+    temperatures = 27 + 8 * np.sin(np.arange(size) / 9) + random.normal(0, 5, size)
+    return [
+        {"temp": float(temp), "city": city, "time": begin + dt.timedelta(minutes=minute)}
+        for minute, (temp, city) in enumerate(zip(temperatures, random.choice(list("xy"), size), strict=True))
+    ]
+
+
+def rows(table: pa.Table) -> list[dict[str, Any]]:
+    """As Python values; probabilities as far as the order in which counts are added up leaves them alone."""
+    found = table.to_pylist()
+    return [{**row, "probability": row["probability"] and round(row["probability"], 9)} for row in found]
+
+
+def test_matches_are_those_of_the_matchers_and_in_order() -> None:
+    events, subs = weather(), subscriptions()
+    found = rows(StreamMatcher(subs).process(events))
+    matches = [row for row in found if row["kind"] == "match"]
+    filters = [(row["event"], row["subscription"]) for row in matches if row["steps"] is None]
+    expected = subs.compile(filters_only=True).match_batch(events).to_pylist()
+    assert filters == [(row["event"], row["subscription"]) for row in expected]
+    alone = PatternMatcher(subs.patterns.values(), subs.schema).process(events).matches
+    assert [row["event"] for row in matches if row["steps"] is not None] == alone.event.tolist()
+    places = {id_: place for place, id_ in enumerate(subs)}
+    keys = [(row["event"], places[row["subscription"]], row["kind"]) for row in found]
+    assert keys == sorted(keys)
+    assert {row["subscription"] for row in matches} == set(subs)
+    for row in matches:
+        if row["subscription"] == "fall":
+            steps = dict(row["steps"])
+            assert list(steps) == ["a", "b"]
+            assert steps["b"] == row["event"]
+
+
+def test_predictions_say_what_has_happened_so_far() -> None:
+    matcher = StreamMatcher(subscriptions())
+    events = weather(3_000)
+    matcher.process(events[:1_500])
+    found = [row for row in rows(matcher.process(events[1_500:])) if row["kind"] == "prediction"]
+    assert found
+    for row in found:
+        assert row["subscription"] == "wave"
+        assert row["within"] == 3
+        assert 0.5 <= row["probability"] <= 1.0
+        assert dict(row["steps"])[str(len(row["steps"]))] == row["event"]
+    metrics = matcher.metrics
+    assert metrics["events"] == 3_000
+    assert metrics["forecasts"]["forecasts"] > 2_900
+    assert metrics["by_subscription"]["wave"]["predictions"] >= len(found) - 3
+    assert metrics["by_subscription"].keys() == {"wave"}
+    assert metrics["predictions"] >= len(found)
+
+
+def test_ids_name_events_and_repeated_ones_count_once() -> None:
+    events = weather(300)
+    ids = [f"e{number}" for number in range(300)]
+    named, numbered = StreamMatcher(subscriptions()), StreamMatcher(subscriptions())
+    by_id, by_number = rows(named.process(events, ids=ids)), rows(numbered.process(events))
+    assert [row["event"] for row in by_id] == [f"e{row['event']}" for row in by_number]
+    assert [row["steps"] for row in by_id] == [
+        None if row["steps"] is None else [(step, f"e{event}") for step, event in row["steps"]] for row in by_number
+    ]
+    again = rows(named.process(events[-50:], ids=ids[-50:]))
+    assert all(row["steps"] is None for row in again)
+    assert named.metrics["duplicates"] == 50
+    with pytest.raises(InputError, match="always, or never"):
+        named.process(events)
+    with pytest.raises(InputError, match="2 ids for 1 events"):
+        named.process(events[:1], ids=["a", "b"])
+
+
+def test_late_events_are_waited_for() -> None:
+    events = weather(400)
+    shuffled = [events[place] for place in np.argsort(np.arange(400) + np.random.default_rng(3).integers(0, 9, 400))]
+    in_order = rows(StreamMatcher(subscriptions()).process(events))
+    times = {event["time"]: number for number, event in enumerate(events)}
+    for lateness in (dt.timedelta(minutes=10), None):
+        matcher = StreamMatcher(subscriptions(), lateness=lateness)
+        found = [
+            *rows(matcher.process(shuffled[:200])),
+            *rows(matcher.process(shuffled[200:])),
+            *rows(matcher.finish()),
+        ]
+        named = [(times[shuffled[row["event"]]["time"]], row["subscription"], row["kind"]) for row in found]
+        assert sorted(named) == sorted((row["event"], row["subscription"], row["kind"]) for row in in_order)
+        assert matcher.metrics["late"] == 0
+    with pytest.raises(InputError, match="a lateness of"):
+        StreamMatcher(subscriptions(), lateness=dt.timedelta(seconds=-1))
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_it_goes_on_where_it_stood(named: bool) -> None:
+    events = weather()
+    ids = [f"e{number}" for number in range(len(events))] if named else None
+    parts = (slice(0, 700), slice(700, None))
+    whole = StreamMatcher(subscriptions())
+    expected = [rows(whole.process(events[part], ids=ids and ids[part])) for part in parts]
+    first = StreamMatcher(subscriptions())
+    first.process(events[parts[0]], ids=ids and ids[parts[0]])
+    second = StreamMatcher.from_bytes(first.to_bytes(), subscriptions())
+    assert rows(second.process(events[parts[1]], ids=ids and ids[parts[1]])) == expected[1]
+    assert second.score.figures() == pytest.approx(whole.score.figures())
+    assert {**second.metrics, "forecasts": 0, "by_subscription": 0} == {
+        **whole.metrics,
+        "forecasts": 0,
+        "by_subscription": 0,
+    }
+    with pytest.raises(SnapshotError):
+        StreamMatcher.from_bytes(b"nothing of the kind", subscriptions())
+
+
+def test_subscriptions_may_have_changed_meanwhile() -> None:
+    events = weather()
+    first = StreamMatcher(subscriptions())
+    first.process(events[:700])
+    subs = subscriptions(rise="[temp < 20] , [temp > 30] by city")
+    subs.remove("fall")
+    second = StreamMatcher.from_bytes(first.to_bytes(), subs)
+    found = rows(second.process(events[700:]))
+    expected = rows(first.process(events[700:]))
+    waves = [[row for row in each if row["subscription"] == "wave"] for each in (found, expected)]
+    assert waves[0] == waves[1]
+    assert {row["subscription"] for row in found} == {"hot", "wave", "cold", "rise"}
+
+
+def test_events_that_break_the_schema_are_left_out() -> None:
+    matcher = StreamMatcher(subscriptions())
+    events = [{"temp": 40.0, "city": "x"}, {"temp": "warm", "city": "x"}, {"temp": 40.0, "city": "x"}]
+    timed = [{**event, "time": f"2024-05-01T00:0{minute}:00Z"} for minute, event in enumerate(events)]
+    rejects: list[vd.Reject] = []
+    found = rows(matcher.process(timed, rejects=rejects))
+    assert [reject.row for reject in rejects] == [1]
+    assert [row["event"] for row in found] == [0, 2]
+    with pytest.raises(InputError):
+        matcher.process(timed)
+    wave = rows(matcher.process([{**timed[0], "time": "2024-05-01T00:05:00Z"}]))
+    assert [dict(row["steps"]) for row in wave if row["subscription"] == "wave" and row["kind"] == "match"] == [
+        {"1": 0, "2": 2, "3": 3}
+    ]
+
+
+def test_a_model_speaks_from_the_first_event_on() -> None:
+    history = StreamMatcher(subscriptions())
+    history.process(weather(5_000))
+    model = Model.from_bytes(history.model().to_bytes())
+    events = weather(60, seed=8)
+    assert "prediction" in {row["kind"] for row in rows(StreamMatcher(subscriptions(), model=model).process(events))}
+    blank = rows(StreamMatcher(subscriptions(), learn=False).process(events))
+    assert "prediction" not in {row["kind"] for row in blank}
+
+
+@pytest.mark.parametrize("context", [0, 6])
+def test_the_engine_observes_what_runs_say(context: int) -> None:
+    """Five hot days in a row in ten cities: forecasts from the engine's observations, and from those worked out."""
+    random = np.random.default_rng(6)
+    grid = 86 + np.cumsum(random.normal(0, 2, (250, 10)), axis=0) * 0.3 + random.normal(0, 3, (250, 10))
+    grid[random.random(grid.shape) < 0.03] = np.nan
+    wave = record("[temp_f > 86.0]{5} by code", within=4)
+    days, cities = grid.shape
+    events = pa.table(
+        {
+            "temp_f": pa.array(grid.reshape(-1), from_pandas=True),
+            "code": np.tile([f"c{city}" for city in range(cities)], days),
+        }
+    )
+    engine = PatternMatcher([wave]).process(events).observations
+    expected, _ = observed(grid)
+    for name in ("event", "hit", "depth", "first"):
+        assert (getattr(engine, name) == getattr(expected, name)).all(), name
+    assert (engine.taken == expected.taken).all()
+    settings = Settings(context=context)
+    ours, theirs = (probabilities(train([seen], [wave], settings), [wave], seen) for seen in (engine, expected))
+    assert ours == pytest.approx(theirs)
