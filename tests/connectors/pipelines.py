@@ -60,13 +60,17 @@ def log_of(pipeline: Path) -> Path:
 
 
 def rows_of(folder: Path) -> list[dict[str, Any]]:
-    """All that a JSONL sink has written; what is hidden is not there yet."""
-    files = (
-        path
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not any(part[0] in "._" for part in path.relative_to(folder).parts)
-    )
-    return [json.loads(line) for path in files for line in path.read_text().splitlines()]
+    """All that a JSONL sink has written; what is hidden is not there yet, and may be gone while one looks at it."""
+    found = []
+    for place, folders, names in os.walk(folder):
+        folders[:] = _visible(folders)
+        for name in _visible(names):
+            found += [json.loads(line) for line in Path(place, name).read_text().splitlines()]
+    return found
+
+
+def _visible(names: list[str]) -> list[str]:
+    return sorted(name for name in names if name[0] not in "._")
 
 
 def _toml(value: Any) -> str:
