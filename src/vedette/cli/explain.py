@@ -15,10 +15,11 @@ from vedette.cli.lookup import find_event, find_subscription, python_events
 from vedette.cli.places import refuse_clashes
 from vedette.cli.streams import EventStream, paths_of
 from vedette.cli.terminal import Terminal, output_console
-from vedette.errors import FilterError, NotSupported, SchemaError
+from vedette.errors import FilterError, InputError, NotSupported, SchemaError
 from vedette.files.problems import BadSubscriptions, Problem, refusal
 from vedette.files.schemas import read_schema
 from vedette.files.subscriptions import SubscriptionRecord
+from vedette.language.ast import Composite
 from vedette.language.check import check
 from vedette.language.checked import Checked, leaves
 from vedette.language.parser import parse
@@ -39,6 +40,8 @@ class ExplainOptions:
     subscription: str
     event: str | None = None
     schema: str | None = None
+    model: str | None = None
+    picture: str | None = None
     subscriptions_format: str | None = None
     events_format: str | None = None
     quiet: bool = False
@@ -46,7 +49,15 @@ class ExplainOptions:
 
 def explain(options: ExplainOptions) -> None:
     """Write the explanation to standard output."""
-    refuse_clashes({"SUBSCRIPTIONS": options.subscriptions, "EVENTS": options.events, "--schema": options.schema}, {})
+    refuse_clashes(
+        {
+            "SUBSCRIPTIONS": options.subscriptions,
+            "EVENTS": options.events,
+            "--schema": options.schema,
+            "--model": options.model,
+        },
+        {"--picture": options.picture},
+    )
     terminal = Terminal(quiet=options.quiet)
     given = None if options.schema is None else read_schema(options.schema)
     record = find_subscription(options.subscriptions, options.subscriptions_format, options.subscription)
@@ -61,6 +72,11 @@ def explain(options: ExplainOptions) -> None:
         if not events.settle([record]):
             raise
         checked = _checked(record, events.schema, options.subscriptions)
+    if isinstance(checked.expression, Composite):
+        _explain_pattern(record, checked.expression, events, options, terminal)
+        return
+    if options.picture is not None or options.model is not None:
+        terminal.note("A filter has neither a machine nor a model: --picture and --model change nothing here")
     events.only(paths_of(checked.columns()))
     if options.event is None:
         _explain_all(record, checked, events, terminal)
@@ -70,7 +86,7 @@ def explain(options: ExplainOptions) -> None:
 
 def _checked(record: SubscriptionRecord, schema: Schema, source: str) -> Checked:
     try:
-        refused = refusal(record)
+        refused = refusal(record, patterns=True)
         if refused is not None:
             raise refused
         return check(parse(record.when), schema, record.when)
@@ -93,9 +109,39 @@ def _explain_one(
         console.print(line)
 
 
+def _explain_pattern(
+    record: SubscriptionRecord, composite: Composite, events: EventStream, options: ExplainOptions, terminal: Terminal
+) -> None:
+    from vedette.cli.explain_pattern import PatternEvents, check_picture, draw, explained
+    from vedette.prediction.model import Model
+
+    if options.picture is not None:
+        check_picture(options.picture)
+    if options.event is None:
+        if options.picture is None:
+            raise InputError(
+                f"subscription {record.id!r} is a pattern: it is explained at one of its events\n"
+                "Hint: --event ID says at which; --picture FILE.svg draws its machine"
+            )
+        draw(options.picture, composite, record.when, None)
+        return
+    model = None if options.model is None else Model.load(options.model)
+    alone = Subscriptions(events.schema)
+    alone.add(record.id, record.when, subscriber=record.subscriber, predict=record.predict)
+    seen = PatternEvents(composite, alone.patterns[record.id], events)
+    explanation, forecast = explained(seen, options.event, model, terminal)
+    console = output_console()
+    console.print(_heading(record, f"event {options.event}"))
+    for line in styled(explanation):
+        console.print(line)
+    if forecast is not None:
+        console.print(str(forecast), markup=False)
+    if options.picture is not None:
+        draw(options.picture, composite, record.when, forecast)
+
+
 def _explain_all(record: SubscriptionRecord, checked: Checked, events: EventStream, terminal: Terminal) -> None:
-    if checked.root is None:
-        raise NotSupported("a pattern speaks of several events; ask for one of its steps as a filter")
+    assert checked.root is not None  # it is a filter
     alone = Subscriptions(events.schema)
     alone.add(record.id, record.when)
     matcher = alone.compile("scan")

@@ -7,13 +7,11 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from vedette.matching.explain import Explanation
-
 _STYLES = {"✓": "bold green", "✗": "bold red", "?": "bold yellow"}
 _MARK = re.compile(r"(?:(?<=─ )|^)[✓✗?](?= )")
 
 
-def styled(explanation: Explanation) -> Iterator[Text]:
+def styled(explanation: object) -> Iterator[Text]:
     """The lines of `str(explanation)`; without colours they are just these."""
     for line in str(explanation).splitlines():
         text = Text(line)

@@ -32,6 +32,12 @@ class Tally:
     matched_s: float = 0.0  # reading events, matching, writing
     first_rejects: list[RejectedEvent] = field(default_factory=list)
 
+    def count(self, read: int, rejected: int, rejects: Sequence[RejectedEvent]) -> None:
+        """So many rows were read and so many of them rejected: these, or the first of them."""
+        self.events += read
+        self.rejected += rejected
+        self.first_rejects += rejects[: SHOWN - len(self.first_rejects)]
+
     @property
     def rate(self) -> float:
         """Events a second, from file to file."""
@@ -78,10 +84,6 @@ class Output:
 
     def count(self, read: int, rejected: int, rejects: Sequence[RejectedEvent]) -> None:
         """So many rows were read and so many of them rejected: these, or the first of them where no more is needed."""
-        tally = self._tally
-        tally.events += read
-        if rejected:
-            tally.rejected += rejected
-            tally.first_rejects += rejects[: SHOWN - len(tally.first_rejects)]
-            if self._aside is not None:
-                self._aside.write(rejects)
+        self._tally.count(read, rejected, rejects)
+        if rejected and self._aside is not None:
+            self._aside.write(rejects)

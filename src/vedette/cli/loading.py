@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from vedette.cli.streams import EventStream
 from vedette.cli.terminal import Terminal
 from vedette.files.loading import load_rows
+from vedette.files.problems import BadSubscriptions
 from vedette.files.subscriptions import SubscriptionFile, SubscriptionRecord
 from vedette.matching.subscriptions import Subscriptions
 from vedette.schema.schema import Schema
@@ -24,4 +26,21 @@ def load_subscriptions(
         )
     if file.expired:
         terminal.note(f"{file.expired:,} subscriptions have expired and are left out")
+    return subscriptions
+
+
+def load_by_events(file: SubscriptionFile, events: EventStream, terminal: Terminal) -> Subscriptions:
+    """The subscriptions, by the schema of the events; where events disagree, it is fitted to what is asked for."""
+    if not events.can_settle:
+        return load_subscriptions(file, events.schema, terminal)
+    records = list(file)
+    try:
+        return load_subscriptions(file, events.schema, terminal, records)
+    except BadSubscriptions:
+        changed = events.settle(records)
+        if not changed:
+            raise
+    subscriptions = load_subscriptions(file, events.schema, terminal, records)
+    for path, type_ in changed.items():
+        terminal.warn(f"{path} is read as {type_}, as subscriptions expect; events with another value are rejected")
     return subscriptions

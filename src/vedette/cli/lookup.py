@@ -53,12 +53,17 @@ def find_event(events: EventStream, id_: str) -> dict[str, Any]:
         rows += len(chunk) + len(chunk.rejects)
         unreadable += len(chunk.rejects)
         seen += islice(chunk.ids.to_pylist(), _CANDIDATES - len(seen))
+    raise unknown_event(events.name, id_, seen, rows, unreadable)
+
+
+def unknown_event(name: str, id_: str, seen: Sequence[str], rows: int, unreadable: int) -> InputError:
+    """There is no such event: which ids there are instead."""
     if seen[:1] == ["0"] or not seen:
         hint = f"\nHint: events without an `id` are numbered from 0; there are {rows:,}"
     else:
-        hint = _suggestion(id_, seen)
+        hint = _suggestion(id_, seen[:_CANDIDATES])
     bad = f" ({unreadable:,} could not be read)" if unreadable else ""
-    raise InputError(f"{events.name} has no event {id_!r}{bad}{hint}")
+    return InputError(f"{name} has no event {id_!r}{bad}{hint}")
 
 
 def python_events(chunk: EventChunk, places: Sequence[int] | Any) -> list[dict[str, Any]]:

@@ -138,13 +138,21 @@ def explain_command(
         str | None, typer.Option("--event", "-e", metavar="ID", help="Which event; its number from 0 if it has no id.")
     ] = None,
     schema: SchemaPlace = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="FILE", help="What `vedette train` made: why a pattern was forecast.")
+    ] = None,
+    picture: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Draw the machine of a pattern: FILE.svg, or FILE.mmd for Mermaid."),
+    ] = None,
     subscriptions_format: ReadSubscriptionsAs = None,
     events_format: ReadEventsAs = None,
     quiet: Quiet = False,
 ) -> None:
     """Say why an event matched a subscription, or why not: every part, the value seen, the nearest miss.
 
-    Without --event: which parts of the subscription fail most often, over all events.
+    Without --event: which parts of a filter fail most often, over all events. Of a pattern: which steps the event
+    satisfies, where the pattern stands, its forecast.
     """
     from vedette.cli.explain import ExplainOptions, explain
 
@@ -155,6 +163,52 @@ def explain_command(
             subscription=subscription,
             event=event,
             schema=schema,
+            model=model,
+            picture=picture,
+            subscriptions_format=subscriptions_format,
+            events_format=events_format,
+            quiet=quiet,
+        )
+    )
+
+
+@app.command("train")
+def train_command(
+    subscriptions: SubscriptionsPlace,
+    history: Annotated[
+        str, typer.Argument(metavar="HISTORY", help="Events that happened: JSONL, CSV or Parquet; `-`: standard input.")
+    ],
+    output: Annotated[str, typer.Option("--output", "-o", metavar="MODEL", help="Where the model goes: one file.")],
+    context: Annotated[
+        int, typer.Option(min=0, max=6, metavar="N", help="How many of the last events refine a forecast.")
+    ] = 3,
+    schema: SchemaPlace = None,
+    rejects: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Where events that cannot be read go, as JSONL with the reason.")
+    ] = None,
+    cap: Annotated[
+        int, typer.Option(min=1, metavar="N", help="The most partial matches that are kept in a partition.")
+    ] = 10_000,
+    subscriptions_format: ReadSubscriptionsAs = None,
+    events_format: ReadEventsAs = None,
+    quiet: Quiet = False,
+) -> None:
+    """Learn from history how probably patterns complete.
+
+    Of all subscriptions those count that ask for forecasts: patterns with `predict`. `match --model` and
+    `explain --model` take what was learnt.
+    """
+    from vedette.cli.train import TrainOptions, train
+
+    train(
+        TrainOptions(
+            subscriptions=subscriptions,
+            history=history,
+            out=output,
+            context=context,
+            schema=schema,
+            rejects=rejects,
+            cap=cap,
             subscriptions_format=subscriptions_format,
             events_format=events_format,
             quiet=quiet,

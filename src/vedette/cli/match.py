@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,27 +13,24 @@ from typing import TYPE_CHECKING
 from vedette.cli.choices import Engine, Index
 from vedette.cli.job import SHOWN, Output, Tally
 from vedette.cli.lengths import microseconds
-from vedette.cli.loading import load_subscriptions
+from vedette.cli.loading import load_by_events
 from vedette.cli.places import STANDARD, refuse_clashes
+from vedette.cli.reports import note_schema, report_lost, report_rejects, warn_of_unheard
 from vedette.cli.streams import EventStream, paths_of
 from vedette.cli.terminal import Terminal
 from vedette.errors import NotSupported
 from vedette.files.matched import ChunkMatcher, columns_read
 from vedette.files.output import MatchWriter, RejectWriter, match_writer
-from vedette.files.problems import BadSubscriptions
 from vedette.files.schemas import read_schema
-from vedette.files.subscriptions import SubscriptionFile, read_subscriptions
-from vedette.language.families import similar
+from vedette.files.subscriptions import read_subscriptions
 from vedette.matching.matcher import Matcher
 from vedette.matching.subscriptions import Subscriptions
 from vedette.schema.columns import Column
-from vedette.schema.schema import Schema
 
 if TYPE_CHECKING:
     from vedette.cli.stream_job import StreamJob
 
 CAP = 10_000  # partial matches of one pattern and partition
-_SHOWN = 5  # attributes that no event has and that are named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,9 +93,9 @@ def match(options: MatchOptions) -> Tally:
         for done in engine(Output(job.matcher.ids, out, aside, tally)):
             bar.show(done, tally.events)
     tally.matched_s = time.perf_counter() - begin
-    _report_rejects(tally, options.rejects, terminal)
+    report_rejects(tally, options.rejects, terminal)
     if stream is not None:
-        _report_lost(stream, options, terminal)
+        report_lost(stream.matcher.counts, options.late, options.cap, terminal)
     terminal.note(str(tally))
     return tally
 
@@ -184,8 +181,8 @@ def _prepare(options: MatchOptions, tally: Tally, terminal: Terminal) -> _Job:
     file = read_subscriptions(options.subscriptions, format=options.subscriptions_format)
     events = EventStream(options.events, options.events_format, schema, replayed=options.engine is Engine.SPARK)
     if schema is None:
-        _infer(events, terminal, show=options.show_schema)
-    subscriptions = _load(file, events, terminal)
+        note_schema(events, terminal, show=options.show_schema)
+    subscriptions = load_by_events(file, events, terminal)
     if not len(subscriptions):
         terminal.note("There are no subscriptions, so nothing can match")
     first = events.peek()
@@ -204,27 +201,10 @@ def _prepare(options: MatchOptions, tally: Tally, terminal: Terminal) -> _Job:
         matches_per_event = 0.0 if first is None else chunks.warm_up(first)
     tally.subscriptions = len(subscriptions)
     if schema is None:
-        _warn_of_unheard(paths - {"time"}, events.schema, terminal)
+        warn_of_unheard(paths - {"time"}, events.schema, terminal)
     if options.rejects is None and options.late is None:  # else whole rows are to be written aside
         events.only(paths)
     return _Job(subscriptions, matcher, columns, chunks, matches_per_event, events)
-
-
-def _load(file: SubscriptionFile, events: EventStream, terminal: Terminal) -> Subscriptions:
-    """The subscriptions, by the schema of the events; where events disagree, it is fitted to what is asked for."""
-    if not events.can_settle:
-        return load_subscriptions(file, events.schema, terminal)
-    records = list(file)
-    try:
-        return load_subscriptions(file, events.schema, terminal, records)
-    except BadSubscriptions:
-        changed = events.settle(records)
-        if not changed:
-            raise
-    subscriptions = load_subscriptions(file, events.schema, terminal, records)
-    for path, type_ in changed.items():
-        terminal.warn(f"{path} is read as {type_}, as subscriptions expect; events with another value are rejected")
-    return subscriptions
 
 
 def usable_cores() -> int:
@@ -232,52 +212,3 @@ def usable_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return max(1, len(os.sched_getaffinity(0)))
     return os.cpu_count() or 1
-
-
-def _infer(events: EventStream, terminal: Terminal, *, show: bool) -> None:
-    with terminal.working("inferring the schema"):
-        schema = events.schema
-    if show:
-        terminal.note(f"Schema, inferred from {events.name} (write it to a file and hand it in with --schema):")
-        terminal.note("\n".join(f"  {line}" for line in str(schema).splitlines()) or "  (no attributes)")
-
-
-def _warn_of_unheard(paths: Iterable[str], schema: Schema, terminal: Terminal) -> None:
-    """Attributes that subscriptions ask for and no event has are most often misspelt."""
-    unheard = sorted(path for path in paths if schema.type_of(path) is None and not _is_object(path, schema))
-    for path in unheard[:_SHOWN]:
-        hint = similar(path, schema)
-        terminal.warn(f"no event has the attribute {path!r}" + (f"; {hint}" if hint else ""))
-    if len(unheard) > _SHOWN:
-        terminal.warn(f"no event has {len(unheard) - _SHOWN:,} more attributes that subscriptions ask for")
-
-
-def _is_object(path: str, schema: Schema) -> bool:
-    return any(known.startswith(f"{path}.") for known in schema)
-
-
-def _report_lost(stream: StreamJob, options: MatchOptions, terminal: Terminal) -> None:
-    """What patterns did not see, or gave up."""
-    counts = stream.matcher.counts
-    if counts.late:
-        where = "--late FILE writes them aside" if options.late is None else f"they are in {options.late}"
-        terminal.warn(f"{counts.late:,} events came too late for patterns ({where})", lost=True)
-    if counts.duplicates:
-        terminal.note(f"{counts.duplicates:,} events have an id that was there before: patterns count each once")
-    if counts.shed:
-        terminal.warn(
-            f"{counts.shed:,} partial matches were given up: more than {options.cap:,} in a partition "
-            "(--cap keeps more; a window or a partition in the pattern needs fewer)",
-            lost=True,
-        )
-
-
-def _report_rejects(tally: Tally, aside: str | None, terminal: Terminal) -> None:
-    if not tally.rejected:
-        return
-    where = "--rejects FILE writes them aside" if aside is None else f"they are in {aside}"
-    terminal.warn(f"{tally.rejected:,} of {tally.events:,} events rejected ({where})", lost=True)
-    for reject in tally.first_rejects:
-        terminal.console.print(f"  {reject}", markup=False)
-    if tally.rejected > len(tally.first_rejects):
-        terminal.console.print(f"  … and {tally.rejected - len(tally.first_rejects):,} more")

@@ -85,34 +85,24 @@ class StreamJob:
             output.count(found.read, len(found.rejects), found.rejects)
             rejected.update(reject.row for reject in found.rejects)
             matched.append((events_of(found.rows, found.begin).astype(np.int64), found.rows.subscription))
-        accepted = ~np.isin(chunk.rows, list(rejected)) if rejected else np.ones(len(chunk), np.bool_)
-        numbers = self._arrived + np.cumsum(accepted) - 1
+        fine = chunk.without(rejected)
+        numbers = self._arrived + np.searchsorted(fine.rows, chunk.rows)
         for places, subscriptions in matched:
             self._found.numbers.append(numbers[places])
             self._found.places.append(self._filter_places[subscriptions])
             self._found.ids.append(ids.take(pa.array(places)))
-        self._follow(chunk, ids, np.flatnonzero(accepted))
+        self._follow(fine)
 
-    def _follow(self, chunk: EventChunk, ids: Any, accepted: NDArray[np.int64]) -> None:
-        """Let patterns see the events that are fine."""
-        own, events = chunk.own_ids, chunk.events
-        if len(accepted) < len(chunk):
-            taken = pa.array(accepted)
-            own, ids = own.take(taken), ids.take(taken)
-            events = [events[each] for each in accepted.tolist()] if isinstance(events, list) else events.take(taken)
-        self._telling.keep(self._arrived, ids.to_pylist(), events)
-        outcome = self.matcher.process(events, ids=own.to_pylist())
+    def _follow(self, chunk: EventChunk) -> None:
+        """Let patterns see the events."""
+        self._telling.keep(self._arrived, chunk.ids.to_pylist(), chunk.events)
+        outcome = self.matcher.process(chunk.events, ids=chunk.own_ids.to_pylist())
         if self._late is not None:
-            self._late.write(self._late_events(chunk, accepted[outcome.late - self._arrived]))
-        self._arrived += len(accepted)
+            self._late.write(_late_events(chunk, outcome.late - self._arrived))
+        self._arrived += len(chunk)
         self._hear(outcome)
         if len(self._telling) > _SWEPT:
             self._telling.forget(self.matcher.remembered())
-
-    def _late_events(self, chunk: EventChunk, places: NDArray[np.int64]) -> Iterator[RejectedEvent]:
-        for place in places.tolist():
-            line = None if chunk.lines is None else int(chunk.lines[place])
-            yield RejectedEvent(int(chunk.rows[place]), line, "too late for patterns", chunk.raw(place))
 
     # ------------------------------------------------------------ what was found
 
@@ -157,3 +147,9 @@ class StreamJob:
             pa.DictionaryArray.from_arrays(pa.array(places[order].astype(np.int32)), pa.array(self._ids, pa.string())),
             Notices(np.flatnonzero(is_told), [one[3] for one in told]),
         )
+
+
+def _late_events(chunk: EventChunk, places: NDArray[np.int64]) -> Iterator[RejectedEvent]:
+    for place in places.tolist():
+        line = None if chunk.lines is None else int(chunk.lines[place])
+        yield RejectedEvent(int(chunk.rows[place]), line, "too late for patterns", chunk.raw(place))

@@ -26,6 +26,7 @@ class PatternExplanation:
     """Where a pattern stands at an event of its stream."""
 
     shape: Shape
+    within: int | None
     text: str
     seen: Seen
     partition: tuple[tuple[str, Any], ...]  # attribute and value
@@ -139,7 +140,7 @@ class PatternExplanation:
     def timing_text(self, timing: Timing) -> str:
         """A time condition, and the value that decided it."""
         if timing.condition is None:
-            return f"the window   {_length(timing.difference)} since the first event, which is too long"
+            return f"within {duration(self.within or 0)}   the first event was {_length(timing.difference)} before"
         return f"{condition_text(self.shape, timing.condition)}   {_difference(self.shape, timing)}"
 
     def _step_text(self, step: Step) -> str:
@@ -171,6 +172,7 @@ def explain_pattern(
     )
     return PatternExplanation(
         standing.shape,
+        composite.within,
         text,
         chosen,
         tuple(zip(by, key, strict=True)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,6 +46,22 @@ class EventChunk:
     def ids(self) -> Any:
         """The event's `id`, or else its row number: a pyarrow.StringArray."""
         return filled(self.own_ids, self.rows)
+
+    def without(self, rows: Collection[int]) -> EventChunk:
+        """The same without some rows, which are known by their numbers in the source."""
+        if not rows:
+            return self
+        places = np.flatnonzero(~np.isin(self.rows, list(rows)))
+        taken = pa.array(places)
+        events = self.events
+        return EventChunk(
+            [events[place] for place in places.tolist()] if isinstance(events, list) else events.take(taken),
+            self.own_ids.take(taken),
+            self.rows[places],
+            None if self.lines is None else self.lines[places],
+            self.rejects,
+            lambda place: self.raw(int(places[place])),
+        )
 
     def rejected(self, rejects: Iterable[Reject]) -> list[RejectedEvent]:
         """What encoding rejected, with its place and text."""

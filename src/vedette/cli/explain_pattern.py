@@ -1,0 +1,135 @@
+"""`vedette explain` for a pattern: where it stands at an event, why it was forecast, its machine as a picture."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from vedette.cli.lookup import python_events, unknown_event
+from vedette.cli.streams import EventStream
+from vedette.cli.terminal import Terminal
+from vedette.composite.explain import PatternExplanation, explain_pattern, partition_of, partition_values
+from vedette.composite.machine_pictures import machine_picture
+from vedette.composite.matcher import PatternMatcher
+from vedette.composite.outputs import joined_observations
+from vedette.composite.standing import Seen
+from vedette.composite.telling import TIME, asked
+from vedette.errors import FileError, InputError
+from vedette.files.chunks import EventChunk, RejectedEvent
+from vedette.files.output import Target
+from vedette.language.ast import Composite
+from vedette.language.evaluate import value_of
+from vedette.matching.patterns import PatternRecord
+from vedette.prediction.model import Model
+from vedette.prediction.why import Forecast, forecast_at
+from vedette.schema.encode import encode
+from vedette.schema.schema import Schema
+from vedette.schema.types import TIMESTAMP
+
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_PICTURES = {".svg": "to_svg", ".mmd": "to_mermaid"}
+
+
+class PatternEvents:
+    """The events that a pattern sees, in the order of their time, with those that break the schema left out."""
+
+    def __init__(self, composite: Composite, record: PatternRecord, events: EventStream) -> None:
+        self.composite, self.record = composite, record
+        self.schema: Schema = events.schema
+        wanted = asked([record], self.schema)
+        events.only(wanted.paths)
+        self._columns = wanted.columns
+        self._name = events.name
+        self._unreadable = 0
+        self._rejected: list[RejectedEvent] = []
+        self._chunks = list(self._good(events))
+
+    def _good(self, events: Iterable[EventChunk]) -> Iterator[EventChunk]:
+        """Chunks without what `match` rejects."""
+        for chunk in events:
+            self._unreadable += len(chunk.rejects)
+            rejects = chunk.rejected(encode(chunk.events, self._columns, self.schema).rejects)
+            self._rejected += rejects
+            yield chunk.without({reject.row for reject in rejects})
+
+    def find(self, id_: str) -> tuple[int, dict[str, Any]]:
+        """The arrival number and content of an event by its id."""
+        first, seen = 0, []
+        for chunk in self._chunks:
+            ids = chunk.ids.to_pylist()
+            if id_ in ids:
+                place = ids.index(id_)
+                return first + place, python_events(chunk, [place])[0]
+            first += len(chunk)
+            seen += ids
+        for reject in self._rejected:
+            if str(reject.row) == id_ or orjson.dumps(id_).decode() in reject.raw:
+                raise InputError(f"event {id_!r} breaks the schema, so `match` rejects it: {reject}")
+        raise unknown_event(self._name, id_, seen, first + self._unreadable, self._unreadable)
+
+    def seen(self, number: int, event: dict[str, Any]) -> tuple[list[Seen], int]:
+        """The events of the same partition, in the order of their time, and where this one stands among them."""
+        by = partition_of(self.composite)
+        mine = partition_values(by, event, self.schema)
+        found: list[tuple[int, int, Seen]] = []
+        latest = at = 0
+        known: set[str] = set()
+        for chunk in self._chunks:
+            for id_, own, one in zip(
+                chunk.ids.to_pylist(), chunk.own_ids.to_pylist(), python_events(chunk, range(len(chunk))), strict=True
+            ):
+                moment = value_of(TIME, TIMESTAMP, one, self.schema)
+                time = latest if moment is None else (moment - _EPOCH) // dt.timedelta(microseconds=1)
+                latest = max(latest, time)
+                again = own is not None and own in known and at != number
+                if own is not None:
+                    known.add(own)
+                if not again and (at == number or partition_values(by, one, self.schema) == mine):
+                    found.append((time, at, Seen(id_, time, one)))
+                at += 1
+        found.sort(key=lambda each: each[:2])
+        return [each[2] for each in found], [each[1] for each in found].index(number)
+
+    def forecast(self, number: int, model: Model | None) -> Forecast | None:
+        """The forecast at an event, as `match` would have made it."""
+        matcher = PatternMatcher([self.record], self.schema, lateness=None)
+        outcomes = [matcher.process(chunk.events, ids=chunk.own_ids.to_pylist()) for chunk in self._chunks]
+        outcomes.append(matcher.finish())
+        observations = joined_observations([outcome.observations for outcome in outcomes])
+        return forecast_at(self.record, model, observations, number)
+
+
+def explained(
+    events: PatternEvents, id_: str, model: Model | None, terminal: Terminal
+) -> tuple[PatternExplanation, Forecast | None]:
+    """Where the pattern stands at an event, and its forecast where one is asked for."""
+    with terminal.working(f"looking for event {id_}", "events"):
+        number, event = events.find(id_)
+    with terminal.working("following the pattern", "events"):
+        seen, place = events.seen(number, event)
+        explanation = explain_pattern(events.composite, seen, place, events.schema, events.record.text)
+        forecast = None if events.record.predict is None else events.forecast(number, model)
+    return explanation, forecast
+
+
+def check_picture(place: str) -> None:
+    """FileError if no picture can be written there."""
+    if Path(place).suffix.lower() not in _PICTURES:
+        raise FileError(f"{place} is no name of a picture\nHint: it ends with {' or '.join(_PICTURES)}")
+
+
+def draw(place: str, composite: Composite, text: str, forecast: Forecast | None) -> None:
+    """Write the machine of a pattern as a picture, with the probabilities that are known."""
+    known = {} if forecast is None else forecast.by_depth
+    picture = machine_picture(composite, text, known.get)
+    target = Target(place)
+    try:
+        target.stream.write(getattr(picture, _PICTURES[Path(place).suffix.lower()])().encode())
+        target.finish()
+    except BaseException:
+        target.abandon()
+        raise

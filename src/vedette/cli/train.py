@@ -1,0 +1,101 @@
+"""`vedette train`: learn from history how probably patterns complete."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from vedette.cli.job import Tally
+from vedette.cli.loading import load_by_events
+from vedette.cli.places import refuse_clashes
+from vedette.cli.reports import note_schema, report_lost, report_rejects
+from vedette.cli.streams import EventStream
+from vedette.cli.terminal import Terminal
+from vedette.composite.matcher import PatternMatcher
+from vedette.composite.telling import asked
+from vedette.errors import InputError
+from vedette.files.matched import ChunkMatcher, columns_read
+from vedette.files.output import RejectWriter
+from vedette.files.schemas import read_schema
+from vedette.files.subscriptions import read_subscriptions
+from vedette.matching.subscriptions import Subscriptions
+from vedette.prediction.context import Settings
+from vedette.prediction.model import Trainer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainOptions:
+    """What was asked for on the command line."""
+
+    subscriptions: str
+    history: str
+    out: str
+    context: int = 3
+    schema: str | None = None
+    rejects: str | None = None
+    cap: int = 10_000
+    subscriptions_format: str | None = None
+    events_format: str | None = None
+    quiet: bool = False
+
+
+def train(options: TrainOptions) -> None:
+    """Write a model of all patterns that are to be forecast."""
+    refuse_clashes(
+        {"SUBSCRIPTIONS": options.subscriptions, "HISTORY": options.history, "--schema": options.schema},
+        {"--output": options.out, "--rejects": options.rejects},
+    )
+    terminal = Terminal(quiet=options.quiet)
+    tally = Tally()
+    begin = time.perf_counter()
+    with ExitStack() as stack:
+        aside = None if options.rejects is None else stack.enter_context(RejectWriter(options.rejects))
+        given = None if options.schema is None else read_schema(options.schema)
+        file = read_subscriptions(options.subscriptions, format=options.subscriptions_format)
+        events = EventStream(options.history, options.events_format, given)
+        if given is None:
+            note_schema(events, terminal)
+        watched = _forecast(load_by_events(file, events, terminal), options.subscriptions)
+        wanted = asked(watched.patterns.values(), events.schema)
+        nobody = watched.compile("scan", filters_only=True)
+        chunks = ChunkMatcher(nobody, tuple(dict.fromkeys((*columns_read(nobody, given), *wanted.columns))))
+        if aside is None:
+            events.only(wanted.paths)
+        matcher = PatternMatcher(watched.patterns.values(), events.schema, lateness=None, cap=options.cap)
+        trainer = Trainer(watched.patterns.values(), Settings(context=options.context))
+        bar = stack.enter_context(terminal.working("learning", "events"))
+        for chunk in events:
+            rejected: set[int] = set()
+            for found in chunks.match(chunk):
+                tally.count(found.read, len(found.rejects), found.rejects)
+                rejected.update(reject.row for reject in found.rejects)
+                if aside is not None:
+                    aside.write(found.rejects)
+            fine = chunk.without(rejected)
+            trainer.see(matcher.process(fine.events, ids=fine.own_ids.to_pylist()).observations)
+            bar.show(events.progress, tally.events)
+        trainer.see(matcher.finish().observations)
+        with terminal.working("writing the model"):
+            trainer.model().save(options.out)
+    report_rejects(tally, options.rejects, terminal)
+    report_lost(matcher.counts, None, options.cap, terminal)
+    seconds = time.perf_counter() - begin
+    terminal.note(
+        f"{tally.events:,} events, {len(watched.patterns):,} patterns: {options.out} is written; "
+        f"{seconds:.1f} s, {tally.events / max(seconds, 1e-9):,.0f} events/s"
+    )
+
+
+def _forecast(subscriptions: Subscriptions, source: str) -> Subscriptions:
+    """Those that ask for forecasts."""
+    watched = Subscriptions(subscriptions.schema)
+    for record in subscriptions.patterns.values():
+        if record.predict is not None:
+            watched.add(record.id, record.text, subscriber=record.subscriber, predict=record.predict)
+    if not len(watched):
+        raise InputError(
+            f"{source} has no pattern that asks for forecasts\n"
+            """Hint: give one e.g. "predict": {"within": 10, "threshold": 0.8}"""
+        )
+    return watched

@@ -1,0 +1,79 @@
+"""Why a pattern is forecast as it is: at one event, and state by state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vedette.composite.outputs import Observations
+from vedette.errors import InputError
+from vedette.matching.patterns import PatternRecord
+from vedette.prediction.context import Reason
+from vedette.prediction.follower import Follower
+from vedette.prediction.forecast import Forecaster
+from vedette.prediction.model import Model
+from vedette.prediction.nodes import node_of
+from vedette.prediction.tracks import Tracks
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """How probably a pattern completes within so many events of its partition, and what that rests on."""
+
+    probability: float
+    within: int
+    threshold: float
+    reasons: tuple[Reason, ...]  # the shortest past first
+    by_depth: dict[int, float]  # steps taken -> probability
+
+    def __str__(self) -> str:
+        told = "which is told" if self.probability >= self.threshold else f"told from {self.threshold:.0%} on"
+        lines = [f"Forecast: {self.probability:.0%} that it completes within {self.within} events ({told})"]
+        for reason in self.reasons:
+            seen = "" if np.isnan(reason.weight) else f", seen {reason.weight:,.0f} times"
+            lines.append(f"- by {reason.seen_as}{seen}: {reason.probability:.0%}")
+        return "\n".join(lines)
+
+
+def forecast_at(record: PatternRecord, model: Model | None, observations: Observations, event: int) -> Forecast | None:
+    """The forecast at an event, as it is made when events come one after the other; None if it was not seen.
+
+    `observations` are those of this pattern alone.
+    """
+    if record.predict is None:
+        raise InputError(f"subscription {record.id!r} asks for no forecasts\nHint: give it `predict`")
+    places = np.flatnonzero(observations.event == event)
+    if not len(places):
+        return None
+    last = int(places[0])
+    follower = Forecaster([record], model).follower(0)
+    follower.see(observations, np.arange(last))
+    settings = (model or Model()).settings
+    tracks = Tracks(context=settings.context, aged=follower.watched.aged)
+    moves = tracks.advance(observations, np.arange(last + 1), follower.counts.names)
+    node = int(moves.target[moves.row == last][0])
+    return Forecast(
+        float(follower.table.probability(np.array([node]))[0]),
+        record.predict.within,
+        record.predict.threshold,
+        tuple(follower.table.reasons(node)),
+        probability_by_depth(follower),
+    )
+
+
+def probability_by_depth(follower: Follower) -> dict[int, float]:
+    """Steps taken by the most advanced partial match -> how probably the pattern completes, over all states seen."""
+    names = follower.counts.names
+    numbers = np.arange(len(names.states))
+    depths = names.depth(numbers)
+    nothing = np.zeros(len(numbers), np.int64)
+    nodes = node_of(numbers, np.zeros(len(numbers), np.bool_), nothing, nothing)
+    sums: dict[int, list[float]] = {}
+    for depth, node in zip(depths.tolist(), nodes.tolist(), strict=True):
+        for reason in follower.table.reasons(node):
+            if reason.seen_as == "state" and reason.weight > 0:
+                total = sums.setdefault(depth, [0.0, 0.0])
+                total[0] += reason.weight * reason.probability
+                total[1] += reason.weight
+    return {depth: total / weight for depth, (total, weight) in sorted(sums.items())}
