@@ -144,7 +144,8 @@ def test_reasons_lead_from_little_of_the_past_to_much() -> None:
     reasons = table.reasons(node)
     assert [reason.seen_as for reason in reasons[:3]] == ["depth", "state", "state and last 1"]
     assert reasons[-1].probability == pytest.approx(table.probability(np.array([node]))[0])
-    assert table.curve(node)[-1] == pytest.approx(reasons[-1].probability)
+    assert table.curve(node)[-1] == pytest.approx(reasons[1].probability)
+    assert (np.diff(table.curve(node)) >= 0).all()
     assert set(table.states()) == set(seen.state.tolist()) | {0}
 
 

@@ -20,6 +20,7 @@ Mode: TypeAlias = Literal["first passage", "paper"]
 class Settings:
     """How forecasts are made."""
 
+    # Chosen on heat waves of 2002 to 2004, learnt from the years before.
     context: int = 6  # so many of the last events refine a state
     smoothing: float = 10.0  # how often the shorter context counts as seen in the longer one
     horizon: float | None = 1e6  # learning online, a move weighs 1/e of a new one after so many events; None: as much
@@ -46,8 +47,9 @@ class Reason(NamedTuple):
     probability: float
 
 
-class Level(NamedTuple):
-    """The nodes as seen by so much of the past, and what each is worth for 0, 1, … more events."""
+@dataclass(slots=True)
+class Level:
+    """The nodes as seen by so much of the past, and what each is worth."""
 
     seen_as: str
     mask: int
@@ -70,15 +72,29 @@ class Table:
         self.within, self.moves = within, moves
         self._names = names
         chain = Chain.of(*moves, STATE_MASK)
-        passage = first_passage(chain, self._names.depth(state_number(chain.nodes)), within, settings.smoothing)
+        passage = first_passage(chain, names.depth(state_number(chain.nodes)), within, settings.smoothing)
+        self._depths, self._states = passage.depths, passage.states
+        masks = _masks(settings.context, aged)
         if settings.mode == "paper":
-            self._depths = np.zeros((within + 1, 1))
-            self._levels = [Level("state", STATE_MASK, chain, power_sum(chain, by_arrivals(chain), within))]
-            return
-        self._depths = passage.depths
-        self._levels = [Level("state", STATE_MASK, chain, passage.states)]
-        for seen_as, mask in _masks(settings.context, aged):
-            self._levels.append(_refined(self._levels[-1], seen_as, Chain.of(*moves, mask), mask, settings.smoothing))
+            self._depths, self._states = np.zeros((within + 1, 1)), power_sum(chain, by_arrivals(chain), within)
+            masks = []
+        self._levels = [Level("state", STATE_MASK, chain, self._states[-1])]
+        for seen_as, mask in masks:
+            longer = Chain.of(*moves, mask)
+            self._levels.append(Level(seen_as, mask, longer, np.zeros(longer.nodes.size)))
+        self._refine(settings.smoothing)
+
+    def _refine(self, smoothing: float) -> None:
+        """F_k(q, n) = (sum of N(q, next) F_k(next, n - 1) + a F_(k-1)(q, n)) / (N(q) + a), n by n.
+
+        Only the last n is kept: there may be very many nodes.
+        """
+        longer = self._levels[1:]
+        above = [shorter.places(level.chain.nodes)[0] for shorter, level in zip(self._levels, longer, strict=False)]
+        for n in range(1, self.within + 1):
+            shorter = self._states[n]
+            for level, places in zip(longer, above, strict=True):
+                shorter = level.values = level.chain.shrunk(level.values, shorter[places], smoothing)
 
     def probability(self, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
         """The probability of completing within `within` more events, by the longest past that is known of each node."""
@@ -86,22 +102,18 @@ class Table:
         found = self._by_depth(distinct)[-1]
         for level in self._levels:
             place, known = level.places(distinct)
-            found[known] = level.values[-1][place[known]]
+            found[known] = level.values[place[known]]
         return np.asarray(found[which.reshape(-1)])
 
     def curve(self, node: int) -> NDArray[np.float64]:
-        """The probability of completing within 0, 1, … more events, by the longest past that is known of a node."""
+        """The probability of completing within 0, 1, … more events, by the state alone."""
         one = np.asarray([node], np.int64)
-        found = self._by_depth(one)[:, 0]
-        for level in self._levels:
-            place, known = level.places(one)
-            if known[0]:
-                found = level.values[:, place[0]]
-        return found
+        place, known = self._levels[0].places(one)
+        return np.asarray(self._states[:, place[0]] if known[0] else self._by_depth(one)[:, 0])
 
     def states(self) -> dict[int, NDArray[np.float64]]:
         """Signature of a state -> the probability of completing within 0, 1, … more events."""
-        _, _, chain, values = self._levels[0]
+        chain, values = self._levels[0].chain, self._states
         numbers = state_number(chain.nodes)
         # A state that was entered by completing is told apart in forecasts, and is not another state for people.
         shown = {int(numbers[place]): values[:, place] for place in np.argsort(~chain.hits, kind="stable").tolist()}
@@ -116,7 +128,7 @@ class Table:
             place, known = level.places(one)
             if known[0]:
                 departures = float(level.chain.departures[place[0]])
-                reasons.append(Reason(level.seen_as, departures, float(level.values[-1, place[0]])))
+                reasons.append(Reason(level.seen_as, departures, float(level.values[place[0]])))
         return reasons
 
     def _by_depth(self, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -133,12 +145,3 @@ def _masks(context: int, aged: bool) -> list[tuple[str, int]]:
     for symbols in range(1, context + 1):
         masks.append((f"state{', age' * aged} and last {symbols}", level_mask(symbols, aged=aged)))
     return masks
-
-
-def _refined(shorter: Level, seen_as: str, chain: Chain, mask: int, smoothing: float) -> Level:
-    """F_k(q, n) = (sum of N(q, next) F_k(next, n - 1) + a F_(k-1)(q, n)) / (N(q) + a)."""
-    above, _ = shorter.places(chain.nodes)
-    values = np.zeros((shorter.values.shape[0], chain.nodes.size))
-    for n in range(1, values.shape[0]):
-        values[n] = chain.shrunk(values[n - 1], shorter.values[n][above], smoothing)
-    return Level(seen_as, mask, chain, values)
