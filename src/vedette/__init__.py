@@ -7,6 +7,7 @@
     matcher = subscriptions.compile()
     matcher.match({"issue": "IBM", "price": 119})      # ['s1']
     matcher.match_batch(arrow_table)                   # an Arrow table (event, subscription)
+    vd.StreamMatcher(subscriptions).process(events)    # patterns over several events, too
     vd.spark.match(events, subscriptions)              # DataFrame in, DataFrame out; needs the extra [spark]
 
 Everything is imported when it is first used, so that `import vedette` costs nothing.
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from vedette.matching.live import LiveMatcher
     from vedette.matching.matcher import Matcher, MatchPairs
     from vedette.matching.subscriptions import Subscriptions
+    from vedette.prediction.model import Model
+    from vedette.prediction.stream import StreamMatcher
     from vedette.schema.encode import Reject
     from vedette.schema.schema import Schema
 
@@ -44,8 +47,10 @@ _PLACES = {
     "LiveMatcher": "vedette.matching.live",
     "MatchPairs": "vedette.matching.matcher",
     "Matcher": "vedette.matching.matcher",
+    "Model": "vedette.prediction.model",
     "Reject": "vedette.schema.encode",
     "Schema": "vedette.schema.schema",
+    "StreamMatcher": "vedette.prediction.stream",
     "Subscriptions": "vedette.matching.subscriptions",
     "spark": "vedette.spark",
 }
@@ -58,6 +63,7 @@ __all__ = [
     "LiveMatcher",
     "MatchPairs",
     "Matcher",
+    "Model",
     "NotInstalled",
     "NotSupported",
     "Reject",
@@ -65,6 +71,7 @@ __all__ = [
     "SchemaError",
     "SnapshotError",
     "StartError",
+    "StreamMatcher",
     "Subscriptions",
     "UnknownSubscription",
     "VedetteError",

@@ -6,7 +6,7 @@ import pytest
 
 from vedette.composite.machine_pictures import MOST_DRAWN, machine_picture, merged_picture
 from vedette.composite.pictures import Picture
-from vedette.language.ast import Composite
+from vedette.errors import InputError
 from vedette.language.parser import parse
 from vedette.matching.patterns import PatternRecord
 
@@ -19,9 +19,7 @@ PATTERNS = [
 
 
 def _machine(text: str) -> Picture:
-    composite = parse(text)
-    assert isinstance(composite, Composite)
-    return machine_picture(composite, text, lambda depth: depth / 10)
+    return machine_picture(text, probability=lambda depth: depth / 10)
 
 
 def _texts(svg: str) -> list[str]:
@@ -72,6 +70,13 @@ def test_conditions_absent_steps_and_partitions_are_told() -> None:
     picture = _machine(PATTERNS[1])
     assert picture.title == "7 steps by ip within 1 h @ (t(c) - t(a) < 5 min)"
     assert any(edge.label == "6: [x = 7] unless [x = 9] before" for edge in picture.edges)
+
+
+def test_a_machine_from_what_was_read() -> None:
+    text = "[x = 1] ; [x = 2]"
+    assert machine_picture(parse(text), text) == machine_picture(text)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="has no machine"):
+        machine_picture("x = 1")
 
 
 def test_a_large_machine_is_cut() -> None:

@@ -114,10 +114,8 @@ class StreamJob:
             return
         made = self._forecaster.process(outcome.observations)
         for row in range(len(made)):
-            begin, end = made.start[row], made.start[row + 1]
-            witness = list(zip(made.position[begin:end].tolist(), made.taken[begin:end].tolist(), strict=True))
             about = float(made.probability[row]), int(made.within[row])
-            self._keep(PREDICTION, int(made.event[row]), int(made.pattern[row]), witness, *about)
+            self._keep(PREDICTION, int(made.event[row]), int(made.pattern[row]), made.witness.of(row), *about)
 
     def _keep(
         self,

@@ -13,8 +13,10 @@ from vedette.composite.graph import Graph
 from vedette.composite.machines import Numbers, draft, graph_of
 from vedette.composite.pictures import Edge, Node, Picture
 from vedette.composite.shape import DONE, INSIDE, Marking, Move, Shape
+from vedette.errors import InputError
 from vedette.kernels import runs
 from vedette.language.ast import Composite, Step
+from vedette.language.parser import parse
 from vedette.language.render import duration, render
 from vedette.matching.patterns import PatternRecord
 from vedette.matching.subscriptions import schema_of
@@ -25,9 +27,14 @@ MOST_DRAWN = 200  # states
 Probability: TypeAlias = Callable[[int], float | None]
 
 
-def machine_picture(composite: Composite, text: str = "", probability: Probability | None = None) -> Picture:
-    """The machine of one pattern; `probability` says of a number of steps taken how probably it completes."""
-    return _Machine(Shape(composite), composite, text).picture(probability)
+def machine_picture(pattern: Composite | str, text: str = "", probability: Probability | None = None) -> Picture:
+    """The machine of one pattern, given as its text or as what was read from it (and perhaps its text)."""
+    if isinstance(pattern, str):
+        text, found = pattern, parse(pattern)
+        if not isinstance(found, Composite):
+            raise InputError("a filter over one event has no machine\nHint: a pattern has steps: [a = 1] ; [b = 2]")
+        pattern = found
+    return _Machine(Shape(pattern), pattern, text).picture(probability)
 
 
 class _Machine:
