@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -10,8 +11,9 @@ import pytest
 
 from tests.composite.generate import SCHEMA, cuts, patterns, shuffled, stream
 from tests.composite.hosting import Told, answers, check, matches, records, told
-from tests.composite.oracle import expected, in_order
+from tests.composite.oracle import composite, expected, in_order, streams
 from vedette.composite.matcher import PatternMatcher
+from vedette.matching.patterns import Predict
 
 _TOGETHER = 25  # patterns in one matcher
 TYPES = pa.schema(
@@ -83,6 +85,26 @@ def test_events_out_of_order(seed: int, lateness: int | None) -> None:
     found += matches(matcher.finish())
     assert sorted(late) == in_order(events, SCHEMA, lateness)[1]
     check(texts, events, found, lateness=lateness)
+
+
+@pytest.mark.parametrize("seed", range(8000, 8020))
+def test_patterns_that_are_forecast_match_as_others_do(seed: int) -> None:
+    """And there is a row for every event that such a pattern's machine sees, which says whether it completed."""
+    random, texts, events = case(seed)
+    forecast = [replace(one, predict=Predict(5, 0.5)) if random.random() < 0.5 else one for one in records(texts)]
+    matcher = PatternMatcher(forecast, SCHEMA)
+    outcome = matcher.process(events)
+    found = matches(outcome)
+    check(texts, events, found)
+    seen = outcome.observations
+    rows = sorted(zip(seen.pattern.tolist(), seen.event.tolist(), seen.hit.tolist(), strict=True))
+    ordered = in_order(events, SCHEMA)[0]
+    assert rows == [
+        (number, event, (number, event) in completions(found))
+        for number, text in enumerate(texts)
+        if forecast[number].predict is not None
+        for event in sorted(one.number for part in streams(composite(text), ordered, SCHEMA) for one in part)
+    ]
 
 
 @pytest.mark.parametrize("seed", range(6000, 6010))

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.composite.hosting import Told, check, told
+from tests.composite.hosting import Told, check, records, told
+from vedette.composite.matcher import PatternMatcher
+from vedette.kernels import runs
 from vedette.schema.schema import Schema
 
 LOGINS = Schema.of({"time": "timestamp", "status": "string", "ip": "ip"})
@@ -86,6 +88,113 @@ def test_an_account_that_is_compromised(statuses: list[str], completing: int | N
     )
     events = [{"time": time, "status": status, "ip": "10.0.0.1"} for time, status in enumerate(statuses)]
     assert [one.event for one in told([text], events, schema=LOGINS)] == ([] if completing is None else [completing])
+
+
+# ---------------------------------------------------------------- Figures 2 and 3, Table 2
+
+
+def instances(matcher: PatternMatcher) -> list[tuple[int, int]]:
+    """The partial matches, as (state that it stands in, number of its first event), the oldest first."""
+    kept = matcher.state.runs[: matcher.state.counters[runs.RUNS]]
+    alive = kept[kept[:, runs.R_ALIVE] != 0]
+    return sorted(zip(alive[:, runs.R_DEPTH].tolist(), alive[:, runs.R_FIRST].tolist(), strict=True), reverse=True)
+
+
+FIGURE_2 = (
+    f"{step('F', 'n1')} , {step('F', 'n2')} , {step('F', 'n3')} @ (t(n3) - t(n1) < 5 s) , {step('S', 'n4')}"  # d = 5 s
+)
+
+
+def test_table_2_has_one_instance_more_with_every_failure() -> None:
+    matcher = PatternMatcher(records([FIGURE_2]), KINDS)
+    stood = []
+    for event in timeline("FFF"):
+        matcher.process([event])
+        stood.append(instances(matcher))
+    assert stood == [[(1, 0)], [(2, 0), (1, 1)], [(3, 0), (2, 1), (1, 2)]]
+
+
+def test_figure_2_ends_with_a_success_right_after_three_failures_in_time() -> None:
+    assert [one.event for one in told([FIGURE_2], timeline("FFFS"), schema=KINDS)] == [3]
+    assert told([FIGURE_2], timeline("FFFxS"), schema=KINDS) == []
+    assert told([FIGURE_2], timeline("FFFS", [0, 1, 5, 6]), schema=KINDS) == []
+    (one,) = told([FIGURE_2], timeline("FFFFS", [0, 4, 5, 6, 7]), schema=KINDS)
+    assert sorted(one.witness) == [(0, 1), (1, 2), (2, 3), (3, 4)]
+
+
+def test_figure_3_keeps_every_time_at_which_a_state_was_reached() -> None:
+    """The second success takes the step anew (the secondary link): it is the one that is in time."""
+    text = f"{step('F')} ; {step('S', 's1')} ; {step('F')} ; {step('S', 's2')} @ (t(s2) - t(s1) < 5 s)"
+    (one,) = told([text], timeline("FSSxFS", [0, 1, 4, 5, 6, 8]), schema=KINDS)
+    assert sorted(one.witness) == [(0, 0), (1, 2), (2, 4), (3, 5)]
+
+
+# ---------------------------------------------------------------- Figures 4, 5 and 6
+
+
+def states(texts: list[str], *, merge: bool = True) -> int:
+    """How many states partial matches may stand in. The beginning and the end of a machine need none."""
+    matcher = PatternMatcher(records(texts), KINDS, merge=merge)
+    matcher.graph.expand_all()
+    return len(matcher.graph)
+
+
+def test_figure_4_has_a_state_for_each_of_its_steps() -> None:
+    """m steps make m + 1 states: the first of them is the beginning, the last the end."""
+    text = (
+        f"{step('F')} , {step('F')} , {step('S', 's1')} ; {step('F')} , {step('S')}"
+        f" ; {step('F', 'f2')} @ (t(f2) - t(s1) < 9 s) , {step('S')}"
+    )
+    assert states([text]) == 7 + 1 - 2
+    for kinds, times, completing in [
+        ("FFSxFSxFS", None, [8]),
+        ("FFSxFSxFS", [0, 1, 2, 3, 4, 5, 6, 11, 12], []),
+        ("FxFSFSFS", None, []),
+        ("FFSFSFxFS", None, [8]),
+    ]:
+        assert [one.event for one in told([text], timeline(kinds, times), schema=KINDS)] == completing
+
+
+@pytest.mark.parametrize(
+    ("kinds", "completing"),
+    [
+        ("1234567", [6]),
+        ("1452368", [6]),
+        ("12345x6y78", [8, 9]),
+        ("1243567", []),  # s3 is not the very next one after s2
+        ("2345167", []),  # the child machines start when the master has reached s1
+        ("1236745", []),  # and the master waits for both of them
+    ],
+)
+def test_figure_5_joins_two_state_machines_by_a_boolean_one(kinds: str, completing: list[int]) -> None:
+    text = (
+        f"{step('1')} ; (({step('2')} , {step('3')}) and ({step('4')} , {step('5')}))"
+        f" ; {step('6')} ; ({step('7')} or {step('8')})"
+    )
+    assert [one.event for one in told([text], timeline(kinds), schema=KINDS)] == completing
+
+
+def test_figure_6_merges_what_begins_alike() -> None:
+    a, b, c, d = (step(kind) for kind in "abcd")
+    texts = [f"{a} ; {b} ; {c}", f"{a} ; {b} ; {d}", a]
+    assert (states(texts), states(texts, merge=False)) == (2, 4)  # M1, M2; and again for the second pattern
+    assert states([*texts, *texts]) == 2
+    events = timeline("abdacb")
+    completing = [(1, 2), (2, 0), (2, 3), (0, 4)]
+    for merge in (True, False):
+        found = told(texts, events, schema=KINDS, merge=merge)
+        assert sorted((one.pattern, one.event) for one in found) == sorted(completing)
+
+
+def test_patterns_that_differ_in_a_condition_or_a_window_are_kept_apart() -> None:
+    texts = [
+        f"{step('a', 'x')} ; {step('b', 'y')} @ (t(y) - t(x) < 2 s)",
+        f"{step('a', 'x')} ; {step('b', 'y')} @ (t(y) - t(x) < 3 s)",
+        f"{step('a')} ; {step('b')} within 1 s",
+        f"{step('a')} ; {step('b')} within 4 s",
+    ]
+    events = timeline("abbbb", [0, 1, 2, 3, 4])
+    check(texts, events, told(texts, events, schema=KINDS), schema=KINDS)
 
 
 # ---------------------------------------------------------------- Figure 7
