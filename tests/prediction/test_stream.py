@@ -210,3 +210,25 @@ def test_the_engine_observes_what_runs_say(context: int) -> None:
     settings = Settings(context=context)
     ours, theirs = (probabilities(train([seen], [wave], settings), [wave], seen) for seen in (engine, expected))
     assert ours == pytest.approx(theirs)
+
+
+def test_subscriptions_change_while_it_runs() -> None:
+    """What stays is told as if nothing had changed; what is new counts from its coming, what is gone is not told."""
+    events, subs = weather(), subscriptions()
+    stream, undisturbed = StreamMatcher(subs, learn=False), StreamMatcher(subscriptions(), learn=False)
+    found, expected = rows(stream.process(events[:700])), rows(undisturbed.process(events[:700]))
+    subs.remove("cold")
+    subs.remove("fall")
+    subs.add("warm", "[temp > 30] , [temp > 30] by city")
+    subs.add("mild", "temp between 20 and 21")
+    stream.update(subs)
+    found, expected = found + rows(stream.process(events[700:])), expected + rows(undisturbed.process(events[700:]))
+    stay = ("hot", "wave")
+    assert [row for row in found if row["subscription"] in stay] == [
+        row for row in expected if row["subscription"] in stay
+    ]
+    later = {row["subscription"] for row in found if row["event"] >= 700}
+    assert later == {"hot", "wave", "warm", "mild"}
+    first = StreamMatcher(subs, learn=False)
+    alone = [row for row in rows(first.process(events[700:])) if row["subscription"] == "warm"]
+    assert [row["event"] for row in found if row["subscription"] == "warm"] == [row["event"] + 700 for row in alone]

@@ -96,20 +96,28 @@ class PatternMatcher:
         self._graph, self._places = graph_of(self._drafts.values(), self._numbers, merge=self._merge)
         self._by_uid = {each.uid: each for each in self._drafts.values()}
         self._reader = Reader(self._numbers, self.schema)
+        self._asking = next((each.record.id for each in self._drafts.values() if each.speaks_of_time), None)
 
     def add(self, record: PatternRecord) -> None:
         """Take one more pattern from now on: only events that come after it count."""
-        self._draft(record)
-        self._rebuilt()
+        self.change(new=[record])
 
     def remove(self, id_: str) -> None:
         """Forget a pattern and its partial matches; UnknownSubscription if there is none."""
-        if id_ not in self._drafts:
-            raise UnknownSubscription(f"there is no pattern {id_!r}")
-        del self._drafts[id_]
-        self._rebuilt()
+        self.change(gone=[id_])
 
-    def _rebuilt(self) -> None:
+    def change(self, *, gone: Iterable[str] = (), new: Iterable[PatternRecord] = ()) -> None:
+        """Forget some patterns and take others, all or none; where the rest stands is not touched."""
+        before = dict(self._drafts)
+        try:
+            for id_ in gone:
+                if self._drafts.pop(id_, None) is None:
+                    raise UnknownSubscription(f"there is no pattern {id_!r}")
+            for record in new:
+                self._draft(record)
+        except BaseException:
+            self._drafts = before
+            raise
         old, places = self._graph, self._places
         self._built()
         self._state = carried(self._state, old, places, self._graph, self._places)
@@ -151,14 +159,14 @@ class PatternMatcher:
 
         Events that break the schema are an error, or, with a list as `rejects`, are put there and do not count.
         """
+        if ids is not None and len(ids) != len(events):
+            raise InputError(f"there are {len(ids)} ids for {len(events)} events")
         batch, timed = self._reader.read(events, self._arrived, self._latest, rejects)
         self._check_times(batch, timed)
         self._arrived += len(events)
         if batch.size:
             self._latest = max(self._latest, int(batch.time.max()))
         if ids is not None:
-            if len(ids) != len(events):
-                raise InputError(f"there are {len(ids)} ids for {len(events)} events")
             first = self._arrived - len(events)
             fresh = self._ids.fresh([ids[number - first] for number in batch.number.tolist()])
             self.counts.duplicates += int((~fresh).sum())
@@ -182,10 +190,9 @@ class PatternMatcher:
         if self._timed or not batch.size:
             return
         self._timed = bool(timed.any())
-        asking = next((each for each in self._drafts.values() if each.speaks_of_time), None)
-        if asking is not None and not self._timed:
+        if self._asking is not None and not self._timed:
             raise InputError(
-                f"subscription {asking.record.id!r} speaks of time, and the events have none\n"
+                f"subscription {self._asking!r} speaks of time, and the events have none\n"
                 "Hint: give events an attribute `time`, such as '2024-05-01T12:30:00Z' or seconds since 1970"
             )
 

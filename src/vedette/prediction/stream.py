@@ -29,7 +29,7 @@ class StreamMatcher:
     """Subscriptions over a stream: tells which event matched which of them, and what will probably match soon.
 
     Patterns see events in the order of their time: within `lateness` they may come in any order (None: all are held
-    back until `finish`). Filters see them as they come. Subscriptions that are added to the set later are not seen.
+    back until `finish`). Filters see them as they come. What changes in the set later is seen after an `update`.
     """
 
     def __init__(
@@ -59,6 +59,19 @@ class StreamMatcher:
         place_of = {id_: place for place, id_ in enumerate(self._ids)}
         self._pattern_places = {number: place_of[one.id] for number, one in patterns.patterns.items()}
         self._names = {number: patterns.names(number) for number in patterns.patterns}
+
+    def update(self, subscriptions: Subscriptions) -> None:
+        """Follow another set, or the same one as it is now: patterns that are in both go on where they stand."""
+        before = {record.id: number for number, record in self._patterns.patterns.items()}
+        _follow(self._patterns, subscriptions)
+        after = {record.id: number for number, record in self._patterns.patterns.items()}
+        for id_, number in before.items():
+            if after.get(id_) != number:
+                self._forecaster.remove(number)
+        for id_, number in after.items():
+            if before.get(id_) != number:
+                self._forecaster.add(number, subscriptions.patterns[id_])
+        self._begin(subscriptions, self._patterns)
 
     # ------------------------------------------------------------ events
 
@@ -162,13 +175,7 @@ class StreamMatcher:
         """Go on where another stood; patterns that are new, changed or gone meanwhile leave the others as they were."""
         arrays, facts = unpacked(_KIND, data)
         patterns = PatternMatcher.from_bytes(arrays["patterns"].tobytes())
-        before = {record.id: record for record in patterns.patterns.values()}
-        for id_, record in before.items():
-            if subscriptions.patterns.get(id_) != record:
-                patterns.remove(id_)
-        for id_, record in subscriptions.patterns.items():
-            if before.get(id_) != record:
-                patterns.add(record)
+        _follow(patterns, subscriptions)
         made = cls.__new__(cls)
         made._begin(subscriptions, patterns)
         made._forecaster = Forecaster(patterns.patterns, model, learn=learn)
@@ -180,3 +187,12 @@ class StreamMatcher:
     def __repr__(self) -> str:
         filters, patterns = self._filter_places.size, len(self._pattern_places)
         return f"<StreamMatcher: {filters:,} filters, {patterns:,} patterns, {self._told['events']:,} events>"
+
+
+def _follow(patterns: PatternMatcher, subscriptions: Subscriptions) -> None:
+    """Patterns that are new, changed or gone leave the others as they were."""
+    before = {record.id: record for record in patterns.patterns.values()}
+    patterns.change(
+        gone=[id_ for id_, record in before.items() if subscriptions.patterns.get(id_) != record],
+        new=[record for id_, record in subscriptions.patterns.items() if before.get(id_) != record],
+    )
