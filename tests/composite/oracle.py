@@ -7,7 +7,7 @@ the order in which they are written, counted from 0, with repetitions written ou
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -24,7 +24,7 @@ Witness: TypeAlias = frozenset[tuple[int, int]]  # (position, number of the even
 Answer: TypeAlias = tuple[int, frozenset[tuple[str, Any]]]  # the completing event, and the values of variables
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-_HOLDS = {
+_HOLDS: dict[ast.Comparator, Callable[[int, int], bool]] = {
     ast.Comparator.EQ: lambda a, b: a == b,
     ast.Comparator.NE: lambda a, b: a != b,
     ast.Comparator.LT: lambda a, b: a < b,
@@ -316,14 +316,14 @@ class Search:
     def in_time(self, condition: Condition) -> bool:
         """Does the condition hold, or speak of a step that takes no part?"""
         node = condition.node
-        times = list(condition.settled.values())
-        if None in times:
+        later = condition.settled[node.later]
+        earlier = 0 if node.earlier is None else condition.settled[node.earlier]
+        if later is None or earlier is None:
             return True
-        if node.earlier is None:
-            return _HOLDS[node.op](condition.settled[node.later], node.microseconds)
-        difference = condition.settled[node.later] - condition.settled[node.earlier]  # type: ignore[operator]
-        if node.microseconds > 0 and are_siblings(self.pattern.pattern, node.later, node.earlier):
-            difference = abs(difference)
+        difference = later - earlier
+        if node.earlier is not None and node.microseconds > 0:
+            siblings = are_siblings(self.pattern.pattern, node.later, node.earlier)
+            difference = abs(difference) if siblings else difference
         return _HOLDS[node.op](difference, node.microseconds)
 
 

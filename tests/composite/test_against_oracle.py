@@ -15,6 +15,7 @@ from tests.composite.oracle import composite, expected, in_order, streams
 from vedette.composite.matcher import PatternMatcher
 from vedette.matching.patterns import Predict
 
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")  # of hashes in uncompiled kernels
 _TOGETHER = 25  # patterns in one matcher
 TYPES = pa.schema(
     {
@@ -107,6 +108,7 @@ def test_patterns_that_are_forecast_match_as_others_do(seed: int) -> None:
     ]
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("seed", range(6000, 6010))
 def test_windows_of_a_long_stream(seed: int) -> None:
     """What happened before the window of a match is no part of it, so the oracle need not see it."""
@@ -136,6 +138,7 @@ def test_a_long_stream_however_it_arrives(seed: int) -> None:
     assert completions(told(texts, pa.Table.from_pylist(events, TYPES))) == completions(whole)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("seed", range(5000, 5030))
 def test_patterns_that_come_and_go_leave_the_others_alone(seed: int) -> None:
     random, texts, events = case(seed)
