@@ -140,7 +140,7 @@ def _summary(findings: Findings) -> Text:
     kinds = findings.kinds
     good = kinds["filter"] + kinds["operator"] + kinds["pattern"]
     parts = [
-        _counted(kinds["filter"], "filter"),
+        *([_counted(kinds["filter"], "filter")] if kinds["filter"] or not good else []),
         *([_counted(kinds["operator"], "filter") + " with operators"] if kinds["operator"] else []),
         *([_counted(kinds["pattern"], "pattern")] if kinds["pattern"] else []),
         *([f"{kinds['expired']:,} expired and left out"] if kinds["expired"] else []),

@@ -114,7 +114,7 @@ class StreamJob:
             return
         made = self._forecaster.process(outcome.observations)
         for row in range(len(made)):
-            about = float(made.probability[row]), int(made.within[row])
+            about = round(float(made.probability[row]), 6), int(made.within[row])
             self._keep(PREDICTION, int(made.event[row]), int(made.pattern[row]), made.witness.of(row), *about)
 
     def _keep(
