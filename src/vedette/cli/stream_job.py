@@ -26,8 +26,6 @@ from vedette.matching.subscriptions import Subscriptions
 from vedette.prediction.forecast import Forecaster
 from vedette.prediction.model import Model
 
-_SWEPT = 1 << 18  # events that are kept before those are forgotten that no witness can name any more
-
 
 @dataclass(slots=True)
 class _Found:
@@ -101,7 +99,7 @@ class StreamJob:
             self._late.write(_late_events(chunk, outcome.late - self._arrived))
         self._arrived += len(chunk)
         self._hear(outcome)
-        if len(self._telling) > _SWEPT:
+        if self._telling.crowded:
             self._telling.forget(self.matcher.remembered())
 
     # ------------------------------------------------------------ what was found

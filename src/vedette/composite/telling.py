@@ -28,6 +28,16 @@ from vedette.schema.tables import python_values
 TIME = "time"
 
 
+_MANY = 1 << 18  # events that are kept before it is worth forgetting some
+
+
+class _Kept(NamedTuple):
+    """Some events: their numbers, ascending, their ids, and the values of the paths that variables are bound by."""
+
+    numbers: NDArray[np.int64]
+    columns: tuple[NDArray[np.object_], ...]
+
+
 class Telling:
     """The steps of some patterns, and the events that may be named."""
 
@@ -42,29 +52,33 @@ class Telling:
                 for position in shape.positions
             ]
         bound = (path for binders in self._binders.values() for each in binders for _, path in each)
-        self._values: dict[str, NDArray[np.object_]] = {path: np.zeros(0, object) for path in sorted(set(bound))}
-        self._numbers = np.zeros(0, np.int64)
-        self._ids = np.zeros(0, object)
+        self._paths = {path: place for place, path in enumerate(sorted(set(bound)))}
+        self._parts = [_Kept(np.zeros(0, np.int64), tuple(np.zeros(0, object) for _ in range(1 + len(self._paths))))]
+        self._size = 0
+        self._crowded = _MANY
 
     def keep(self, first: int, ids: Sequence[Any], events: Events) -> None:
         """Events may be named from now on: they are numbered from `first`, above all that came before."""
-        self._numbers = np.concatenate([self._numbers, np.arange(first, first + len(ids))])
-        self._ids = np.concatenate([self._ids, _objects(ids)])
-        for path, values in self._values.items():
-            self._values[path] = np.concatenate([values, _objects(_column(events, path))])
+        values = (_objects(_column(events, path)) for path in self._paths)
+        self._parts.append(_Kept(np.arange(first, first + len(ids)), (_objects(ids), *values)))
+        self._size += len(ids)
+
+    @property
+    def crowded(self) -> bool:
+        """So many events are kept that it is worth finding out which of them can still be named."""
+        return self._size > self._crowded
 
     def forget(self, but: NDArray[np.int64]) -> None:
         """Keep only these events."""
-        left = np.isin(self._numbers, but, assume_unique=True)
-        self._numbers, self._ids = self._numbers[left], self._ids[left]
-        self._values = {path: values[left] for path, values in self._values.items()}
-
-    def __len__(self) -> int:
-        return len(self._numbers)
+        kept = self._kept()
+        left = np.isin(kept.numbers, but, assume_unique=True)
+        self._parts = [_Kept(kept.numbers[left], tuple(column[left] for column in kept.columns))]
+        self._size = len(self._parts[0].numbers)
+        self._crowded = max(_MANY, 2 * self._size)
 
     def id(self, number: int) -> str:
         """What an event is called."""
-        return str(self._ids[np.searchsorted(self._numbers, number)])
+        return str(self._look(number, 0))
 
     def steps(self, pattern: int, witness: Iterable[tuple[int, int]]) -> dict[str, str]:
         """Name of a step -> id of the event that took it."""
@@ -77,8 +91,20 @@ class Telling:
         for position, number in witness:
             for variable, path in self._binders[pattern][position]:
                 if variable not in found:
-                    found[variable] = self._values[path][np.searchsorted(self._numbers, number)]
+                    found[variable] = self._look(number, 1 + self._paths[path])
         return found
+
+    def _look(self, number: int, column: int) -> Any:
+        kept = self._kept()
+        return kept.columns[column][np.searchsorted(kept.numbers, number)]
+
+    def _kept(self) -> _Kept:
+        """All that is kept, in one piece."""
+        if len(self._parts) > 1:
+            numbers = np.concatenate([part.numbers for part in self._parts])
+            columns = zip(*(part.columns for part in self._parts), strict=True)
+            self._parts = [_Kept(numbers, tuple(np.concatenate(column) for column in columns))]
+        return self._parts[0]
 
 
 class Asked(NamedTuple):
