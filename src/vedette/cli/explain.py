@@ -15,7 +15,7 @@ from vedette.cli.lookup import find_event, find_subscription, python_events
 from vedette.cli.places import refuse_clashes
 from vedette.cli.streams import EventStream, paths_of
 from vedette.cli.terminal import Terminal, output_console
-from vedette.errors import FilterError, InputError, NotSupported, SchemaError
+from vedette.errors import FilterError, NotSupported, SchemaError
 from vedette.files.problems import BadSubscriptions, Problem, refusal
 from vedette.files.schemas import read_schema
 from vedette.files.subscriptions import SubscriptionRecord
@@ -117,25 +117,25 @@ def _explain_pattern(
 
     if options.picture is not None:
         check_picture(options.picture)
-    if options.event is None:
-        if options.picture is None:
-            raise InputError(
-                f"subscription {record.id!r} is a pattern: it is explained at one of its events\n"
-                "Hint: --event ID says at which; --picture FILE.svg draws its machine"
-            )
-        draw(options.picture, composite, record.when, None)
-        return
     model = None if options.model is None else Model.load(options.model)
     alone = Subscriptions(events.schema)
     alone.add(record.id, record.when, subscriber=record.subscriber, predict=record.predict)
     seen = PatternEvents(composite, alone.patterns[record.id], events)
-    explanation, forecast = explained(seen, options.event, model, terminal)
     console = output_console()
-    console.print(_heading(record, f"event {options.event}"))
-    for line in styled(explanation):
-        console.print(line)
-    if forecast is not None:
-        console.print(str(forecast), markup=False)
+    forecast = None
+    if options.event is None:
+        with terminal.working("following the pattern"):
+            lines = list(seen.overview())
+        console.print(_heading(record, f"all {len(seen):,} events"))
+        for line in lines:
+            console.print(line, markup=False)
+    else:
+        explanation, forecast = explained(seen, options.event, model, terminal)
+        console.print(_heading(record, f"event {options.event}"))
+        for text in styled(explanation):
+            console.print(text)
+        if forecast is not None:
+            console.print(str(forecast), markup=False)
     if options.picture is not None:
         draw(options.picture, composite, record.when, forecast)
 

@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 
 from vedette.cli.lookup import python_events, unknown_event
 from vedette.cli.streams import EventStream
 from vedette.cli.terminal import Terminal
+from vedette.composite.alternatives import alternatives
 from vedette.composite.explain import PatternExplanation, explain_pattern, partition_of, partition_values
 from vedette.composite.machine_pictures import machine_picture
-from vedette.composite.matcher import PatternMatcher
-from vedette.composite.outputs import joined_observations
+from vedette.composite.matcher import Outcome, PatternMatcher
+from vedette.composite.shape import Shape
 from vedette.composite.standing import Seen
 from vedette.composite.telling import TIME, asked
 from vedette.errors import FileError, InputError
 from vedette.files.chunks import EventChunk, RejectedEvent
 from vedette.files.output import Target
-from vedette.language.ast import Composite
+from vedette.language.ast import Composite, Step
 from vedette.language.evaluate import value_of
-from vedette.matching.patterns import PatternRecord
+from vedette.language.render import render
+from vedette.matching.patterns import PatternRecord, Predict
+from vedette.matching.subscriptions import Subscriptions
 from vedette.prediction.model import Model
 from vedette.prediction.why import Forecast, forecast_at
 from vedette.schema.encode import encode
@@ -55,6 +60,9 @@ class PatternEvents:
             rejects = chunk.rejected(encode(chunk.events, self._columns, self.schema).rejects)
             self._rejected += rejects
             yield chunk.without({reject.row for reject in rejects})
+
+    def __len__(self) -> int:
+        return sum(map(len, self._chunks))
 
     def find(self, id_: str) -> tuple[int, dict[str, Any]]:
         """The arrival number and content of an event by its id."""
@@ -96,11 +104,48 @@ class PatternEvents:
 
     def forecast(self, number: int, model: Model | None) -> Forecast | None:
         """The forecast at an event, as `match` would have made it."""
-        matcher = PatternMatcher([self.record], self.schema, lateness=None)
-        outcomes = [matcher.process(chunk.events, ids=chunk.own_ids.to_pylist()) for chunk in self._chunks]
-        outcomes.append(matcher.finish())
-        observations = joined_observations([outcome.observations for outcome in outcomes])
-        return forecast_at(self.record, model, observations, number)
+        return forecast_at(self.record, model, self._followed(self.record).observations, number)
+
+    def _followed(self, record: PatternRecord) -> Outcome:
+        """What comes of all events."""
+        matcher = PatternMatcher([record], self.schema, lateness=None)
+        for chunk in self._chunks:  # all that they bring about comes at the end
+            matcher.process(chunk.events, ids=chunk.own_ids.to_pylist())
+        return matcher.finish()
+
+    def overview(self) -> Iterator[str]:
+        """How far the pattern came over all events, and how many of them satisfy each step."""
+        shape = Shape(self.composite)
+        outcome = self._followed(replace(self.record, predict=Predict(1)))  # so that it is observed
+        completed, depth = len(outcome.matches), outcome.observations.depth
+        yield f"The pattern was completed {completed:,} {'time' if completed == 1 else 'times'}."
+        if len(depth) and depth.max() > 0:
+            best = int(depth.argmax())
+            took = f"{depth[best]} of {len(shape.positions)} steps, first at event"
+            yield f"The most advanced partial match took {took} {self._name_of(int(outcome.observations.event[best]))}."
+        yield "How many events satisfy the filter of each step, whatever came before:"
+        counts = self._satisfied([position.step for position in shape.positions])
+        for name, position, count in zip(shape.names, shape.positions, counts, strict=True):
+            span = position.step.span
+            yield f"{count:>12,}  {name}  {self.record.text[span.start : span.end]}"
+
+    def _satisfied(self, steps: Sequence[Step]) -> list[int]:
+        filters = Subscriptions(self.schema)
+        for number, step in enumerate(steps):
+            ways = (render(way.filter) for way in alternatives(step, self.record.text))
+            filters.add(str(number), " or ".join(f"({way})" for way in ways))
+        matcher = filters.compile("scan")
+        counts = np.zeros(len(steps), np.int64)
+        for chunk in self._chunks:
+            counts += np.bincount(matcher.match_rows(chunk.events).subscription, minlength=len(steps))
+        return [int(count) for count in counts]
+
+    def _name_of(self, number: int) -> str:
+        for chunk in self._chunks:
+            if number < len(chunk):
+                return str(chunk.ids[number])
+            number -= len(chunk)
+        raise IndexError(number)
 
 
 def explained(

@@ -151,8 +151,8 @@ def explain_command(
 ) -> None:
     """Say why an event matched a subscription, or why not: every part, the value seen, the nearest miss.
 
-    Without --event: which parts of a filter fail most often, over all events. Of a pattern: which steps the event
-    satisfies, where the pattern stands, its forecast.
+    Without --event: which parts of a filter fail most often, over all events, or how far a pattern came. Of a pattern
+    and an event: which steps that satisfies, where the pattern stands, its forecast.
     """
     from vedette.cli.explain import ExplainOptions, explain
 
