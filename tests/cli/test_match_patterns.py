@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +13,9 @@ import pytest
 import yaml
 
 from tests.cli.session import files_in, vedette, write_lines
+from tests.composite.generate import SCHEMA, Writer, shuffled, stream
+from vedette.matching.subscriptions import Subscriptions
+from vedette.prediction.stream import StreamMatcher
 
 BREAK_IN = (
     "a:[status = 'denied' and ip = $who] ; b:[status = 'denied' and ip = $who] ; c:[status = 'success' and ip = $who] "
@@ -159,6 +163,35 @@ def test_events_that_break_the_schema_are_not_seen(tmp_path: Path) -> None:
     result = vedette("match", subscriptions, events, "-o", "-", "--schema", schema)
     assert [row["steps"] for row in _rows(result.stdout)] == [{"1": "0", "2": "2"}]
     assert "1 of 3 events rejected" in result.stderr
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_same_as_in_python(seed: int, tmp_path: Path) -> None:
+    random = Random(seed)
+    texts = [Writer(random, most_steps=5).pattern() for _ in range(15)] + ["kind = 'a'", "u > 1 or v is null"]
+    random.shuffle(texts)
+    records = [{"id": f"s{number}", "when": text} for number, text in enumerate(texts)]
+    events = [{"id": f"e{number}", **event} for number, event in enumerate(shuffled(random, stream(random, 60)))]
+    schema = write_lines(tmp_path / "schema.json", [{path: str(type_) for path, type_ in SCHEMA.items()}])
+    subscriptions = write_lines(tmp_path / "s.jsonl", records)
+    result = vedette(
+        "match", subscriptions, write_lines(tmp_path / "e.jsonl", events), "-o", "-", "--schema", schema, "--quiet"
+    )
+    assert result.exit_code == 0, result.stderr
+    found = [(row["event"], row["subscription"], row.get("steps")) for row in _rows(result.stdout)]
+    subs = Subscriptions(SCHEMA)
+    subs.add_many(records)
+    matcher = StreamMatcher(subs, lateness=None)
+    ids = [event["id"] for event in events]
+    tables = [matcher.process(events, ids=ids), matcher.finish()]
+    rows = [row for table in tables for row in table.to_pylist()]
+    expected = [
+        (row["event"], row["subscription"], None if row["steps"] is None else dict(row["steps"])) for row in rows
+    ]
+    order = {id_: place for place, id_ in enumerate(ids)}
+    assert sorted(map(str, found)) == sorted(map(str, expected))
+    assert [order[event] for event, _, _ in found] == sorted(order[event] for event, _, _ in found)
+    assert len(found) > 100
 
 
 def test_partial_matches_that_were_given_up_are_told(tmp_path: Path) -> None:

@@ -9,7 +9,9 @@ from typing import Final
 from typing import Literal as OneOf
 
 _CUT = 34  # characters of a label
-_ACROSS, _DOWN, _WIDE, _HIGH, _MARGIN = 250, 84, 120, 40, 30  # pixels
+_ACROSS, _DOWN, _WIDE, _HIGH, _MARGIN = 330, 84, 120, 40, 30  # pixels
+_LETTER = 7  # pixels, about
+_BEND = 30  # pixels by which a step gets out of the way
 _FILL: Final = {"start": "#ddf4ff", "state": "#ffffff", "match": "#dafbe1", "more": "#fff8c5"}
 _MERMAID: Final = {"start": ("([", "])"), "state": ("[", "]"), "match": ("(((", ")))"), "more": ("[", "]")}
 
@@ -62,9 +64,10 @@ class Picture:
     def to_svg(self) -> str:
         """A picture of its own: no scripts, no fonts, nothing from elsewhere."""
         places = self._places()
-        width = max((x for x, _ in places), default=0) + _WIDE + _MARGIN
-        height = max((y for _, y in places), default=0) + _HIGH + 2 * _MARGIN
-        shapes = [*self._drawn_edges(places), *self._drawn_nodes(places)]
+        bends = self._bends(places)
+        width = max(max(x for x, _ in places) + _WIDE, _LETTER * len(self.title)) + _MARGIN
+        height = max(y for _, y in places) + _HIGH + 2 * _MARGIN + max(bends, default=0)
+        shapes = [*self._drawn_edges(places, bends), *self._drawn_nodes(places)]
         title, legend = html.escape(self.title), "dashed: any later event; solid: the very next one"
         return "\n".join(
             [
@@ -105,16 +108,21 @@ class Picture:
                 text = html.escape(_cut(line, 18))
                 yield f'<text x="{x + _WIDE / 2}" y="{top + row * step}" text-anchor="middle">{text}</text>'
 
-    def _drawn_edges(self, places: list[tuple[int, int]]) -> Iterator[str]:
+    def _bends(self, places: list[tuple[int, int]]) -> list[int]:
+        """How far each step bends down: those between the same two states, and those that pass over a column."""
         beside: dict[tuple[int, int], int] = {}
+        bends = []
         for edge in self.edges:
+            over = places[edge.target][0] - places[edge.source][0] > _ACROSS
+            drawn = beside.get((edge.source, edge.target), int(over))
+            beside[edge.source, edge.target] = drawn + 1
+            bends.append(_BEND * drawn)
+        return bends
+
+    def _drawn_edges(self, places: list[tuple[int, int]], bends: list[int]) -> Iterator[str]:
+        for edge, bend in zip(self.edges, bends, strict=True):
             (x1, y1), (x2, y2) = places[edge.source], places[edge.target]
             x1, y1, y2 = x1 + _WIDE, y1 + _HIGH // 2, y2 + _HIGH // 2
-            drawn = beside.get((edge.source, edge.target), 0)
-            beside[edge.source, edge.target] = drawn + 1
-            # Steps between the same two states, and those that pass over a column, bend out of the way.
-            over = x2 - x1 > _ACROSS
-            bend = 26 * drawn + (34 if over else 0)
             middle = (x1 + x2) / 2
             dash = "" if edge.next else ' stroke-dasharray="5 4"'
             yield (
