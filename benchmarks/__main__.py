@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: every workload, every index, the matcher, DuckDB, and how long it takes to start."""
+"""`python -m benchmarks`: every workload, every index, the matcher, DuckDB, patterns, and how long starting takes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 os.environ.setdefault("NUMBA_NUM_THREADS", "1")  # before anything imports Numba
@@ -16,7 +17,7 @@ os.environ.setdefault("NUMBA_NUM_THREADS", "1")  # before anything imports Numba
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from benchmarks import clock, forms
+from benchmarks import clock, forms, patterns
 from benchmarks.clock import seconds
 from benchmarks.engine import measure_engine
 from benchmarks.indexes import available, built, compare, prepare
@@ -26,6 +27,7 @@ from benchmarks.startup import measure_startup
 from benchmarks.visits import measure_visits
 from benchmarks.workloads import WORKLOADS
 
+PATTERNS = "patterns"  # the workload that is not of filters
 RESULTS = Path(__file__).resolve().parent / "results"
 
 
@@ -42,6 +44,7 @@ class Plan:
     budget_s: float
     singles: int
     startup: bool
+    patterns: patterns.Sizes | None
 
     def sizes_of(self, workload: str, *limits: str) -> list[int]:
         """The sizes that a workload is measured at, within the limits that are named."""
@@ -73,6 +76,8 @@ def stages(plan: Plan) -> Iterator[Stage]:
             workload = f"W1-{values}"
             for size in plan.sizes_of(workload, "tree") if workload in plan.workloads else []:
                 yield Stage(f"{workload} at {size:,}: nodes visited", _visits(values, size))
+    if plan.patterns is not None:
+        yield from _patterns(plan, plan.patterns)
     if plan.startup:
         yield Stage("starting a process with and without compiled kernels", _startup)
 
@@ -114,6 +119,20 @@ def _engine(plan: Plan, workload: str, size: int, *, peer: bool) -> Callable[[Re
     return work
 
 
+def _patterns(plan: Plan, sizes: patterns.Sizes) -> Iterator[Stage]:
+    def workload(size: int, report: Report) -> None:
+        patterns.measure_workload(report.patterns, sizes, size, repetitions=plan.repetitions)
+
+    for size in sizes.patterns:
+        yield Stage(f"patterns at {size:,}", partial(workload, size))
+    for name, measure in (("what costs", patterns.measure_growth), ("merged and not", patterns.measure_merging)):
+        yield Stage(
+            f"patterns: {name}",
+            lambda report, measure=measure: measure(report.patterns, sizes, repetitions=plan.repetitions),
+        )
+    yield Stage("patterns: real data", lambda report: patterns.measure_streams(report.patterns, sizes))
+
+
 def _visits(values: int, size: int) -> Callable[[Report], None]:
     return lambda report: report.visits.append(measure_visits(values, size))
 
@@ -147,6 +166,8 @@ def run(plan: Plan, console: Console) -> Report:
 
 def plan_of(given: argparse.Namespace) -> Plan:
     """From the command line."""
+    words = set(given.workload.split(",")) if given.workload else {PATTERNS, *WORKLOADS}
+    of_patterns = sorted(_numbers(given.sizes or ("1e3" if given.quick else "1e3,1e4,1e5")))
     sizes = given.sizes or ("1e3,1e4" if given.quick else "1e3,1e4,1e5,1e6,1e7")
     batches = given.batch or ("1024,16384" if given.quick else "64,1024,16384,65536")
     largest = {"tree": 100_000, "engine": 1_000_000}
@@ -156,7 +177,7 @@ def plan_of(given: argparse.Namespace) -> Plan:
     if given.sizes:
         largest = {}
     return Plan(
-        tuple(name for name in WORKLOADS if not given.workload or name in _named(given.workload)),
+        tuple(name for name in WORKLOADS if name in _named(words)),
         tuple(sorted(_numbers(sizes))),
         tuple(sorted(_numbers(batches))),
         tuple(given.index.split(",")),
@@ -165,15 +186,19 @@ def plan_of(given: argparse.Namespace) -> Plan:
         budget_s=0.3 if given.quick else 2.0,
         singles=500 if given.quick else 2000,
         startup=not given.quick and not given.workload and not given.sizes,
+        patterns=patterns.Sizes.of(of_patterns, quick=given.quick) if PATTERNS in words else None,
     )
 
 
-def _named(text: str) -> set[str]:
+def _named(words: Iterable[str]) -> set[str]:
     """`W1` stands for both of its forms."""
-    wanted = {name for word in text.split(",") for name in WORKLOADS if name == word or name.startswith(f"{word}-")}
-    if not wanted:
-        raise SystemExit(f"there is no workload {text!r}; there are {', '.join(WORKLOADS)}")
-    return wanted
+    found = set()
+    for word in words:
+        meant = {name for name in (*WORKLOADS, PATTERNS) if name == word or name.startswith(f"{word}-")}
+        if not meant:
+            raise SystemExit(f"there is no workload {word!r}; there are {', '.join((*WORKLOADS, PATTERNS))}")
+        found |= meant
+    return found
 
 
 def _numbers(text: str) -> list[int]:
@@ -183,7 +208,7 @@ def _numbers(text: str) -> list[int]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--workload", help=f"comma-separated, of {', '.join(WORKLOADS)} (default: all)")
+    parser.add_argument("--workload", help=f"comma-separated, of {', '.join((*WORKLOADS, PATTERNS))} (default: all)")
     parser.add_argument("--sizes", help="numbers of subscriptions (default: 1e3,1e4,1e5,1e6, and 1e7 for W2)")
     parser.add_argument("--batch", help="events at a time (default: 64,1024,16384,65536)")
     parser.add_argument("--index", default=",".join(available()), help="default: %(default)s")

@@ -18,6 +18,7 @@ from rich.table import Table
 from benchmarks import clock
 from benchmarks.engine import EngineRow
 from benchmarks.indexes import Row
+from benchmarks.patterns import Patterns
 from benchmarks.peers.duckdb_join import Joined
 from benchmarks.startup import Startup
 from benchmarks.tables import index_table, short, table
@@ -55,6 +56,7 @@ class Report:
     engine: list[EngineRow] = field(default_factory=list)
     peers: list[Peer] = field(default_factory=list)
     visits: list[Visits] = field(default_factory=list)
+    patterns: Patterns = field(default_factory=Patterns)
     startup: tuple[Startup, Startup] | None = None
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
@@ -90,6 +92,7 @@ class Report:
             "engine": [{**asdict(row), "events_per_s": row.events_per_s} for row in self.engine],
             "duckdb": [asdict(row) for row in self.peers],
             "tree_visits": [asdict(row) for row in self.visits],
+            "patterns": asdict(self.patterns),
             "startup": None
             if self.startup is None
             else {"cold": asdict(self.startup[0]), "cached": asdict(self.startup[1])},
@@ -103,7 +106,8 @@ class Report:
 
     def show(self, console: Console) -> None:
         """All tables that have something in them."""
-        for made in (self._indexes(), self._engine(), self._peers(), self._growth(), self._visits()):
+        of_filters = (self._indexes(), self._engine(), self._peers(), self._growth(), self._visits())
+        for made in (*of_filters, *self.patterns.tables()):
             if made.row_count:
                 console.print(made)
         if self.startup:
@@ -113,7 +117,7 @@ class Report:
                 f"({cold.cpu_s:.1f} s of computing), {cached.wall_s:.2f} s with kernels from the cache "
                 f"({cached.cpu_s:.2f} s of computing, {cached.import_s:.2f} s of it for imports)"
             )
-        for note in self.notes:
+        for note in (*self.patterns.notes, *self.notes):
             console.print(note)
 
     def _indexes(self) -> Table:
