@@ -1,0 +1,1 @@
+"""The parts of the experiment on Muthusamy 2010, one module a figure."""

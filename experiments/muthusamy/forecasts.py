@@ -1,0 +1,188 @@
+"""Figure 10: how precise forecasts are, by threshold and look-ahead, where training and testing are alike or not.
+
+A prediction is made whenever an event moves the machine of a pattern on and the probability that it completes within
+the look-ahead reaches the threshold; it is a true positive if the pattern does. `paper` is the paper's own formula,
+`first passage` ours. All patterns are forecast, so there are fewer of them than in Figure 9: each sees every event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.pattern_workloads import Sequences, Stream
+from experiments.muthusamy.output import axes, finish, save, write_csv
+from vedette.composite.matcher import PatternMatcher
+from vedette.composite.outputs import Observations
+from vedette.matching.patterns import PatternRecord, Predict
+from vedette.prediction.context import Mode, Settings
+from vedette.prediction.evaluation import outcomes, probabilities
+from vedette.prediction.model import Model, train
+
+THRESHOLDS = tuple(round(0.1 * tenth, 1) for tenth in range(1, 10))
+MODES: tuple[Mode, ...] = ("paper", "first passage")
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What is measured."""
+
+    patterns: int = 20
+    look_ahead: tuple[int, ...] = (1, 2, 4, 8)
+    partial: tuple[int, ...] = (20, 40, 80)  # partial matches of each pattern, beside 20 full ones
+
+
+QUICK = Sizes(4, (1, 4), (20, 40))
+
+
+@dataclass(frozen=True)
+class Row:
+    """Predictions of one kind, judged."""
+
+    panel: str
+    trained: str
+    tested: str
+    full: int
+    partial: int
+    mode: str
+    look_ahead: int
+    threshold: float
+    true_positive: int
+    false_positive: int
+    precision: float  # nan: nothing was predicted
+    recall: float  # of the moves after which the pattern did complete in time
+    brier: float  # of all forecasts after moves
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A stream as the machines of the patterns saw it, and the rows in which an event moved one of them."""
+
+    name: str
+    stream: Stream
+    observations: Observations
+    moved: NDArray[np.bool_]
+
+
+def observed(stream: Stream, records: Sequence[PatternRecord]) -> Seen:
+    """Let the stream happen to the patterns."""
+    seen = PatternMatcher(records).process(stream.events()).observations
+    order = np.argsort(seen.pattern, kind="stable")
+    before = np.zeros(len(seen), np.int64)
+    before[order[1:]] = np.where(seen.pattern[order[1:]] == seen.pattern[order[:-1]], seen.state[order[:-1]], 0)
+    # A state also changes where a partial match breaks off; the event that breaks it asks for nothing.
+    moved = (seen.symbol != 0) & (seen.state != before) & (seen.state != 0)
+    return Seen("gaussian_pub" if stream.gaussian else "uniform_pub", stream, seen, moved)
+
+
+def judged(panel: str, model: Model, trained: str, test: Seen, records: Sequence[PatternRecord], n: int) -> list[Row]:
+    """One model on one stream with one look-ahead, for all thresholds."""
+    said = probabilities(model, records, test.observations, within=n)
+    came_true, known = outcomes(test.observations, n)
+    rows = test.moved & known
+    said, came_true = said[rows], came_true[rows]
+    found = []
+    for threshold in THRESHOLDS:
+        yes = said >= threshold
+        true = int((yes & came_true).sum())
+        found.append(
+            Row(
+                panel,
+                trained,
+                test.name,
+                test.stream.full,
+                test.stream.partial,
+                model.settings.mode,
+                n,
+                threshold,
+                true,
+                int(yes.sum()) - true,
+                true / int(yes.sum()) if yes.any() else float("nan"),
+                true / max(1, int(came_true.sum())),
+                float(np.mean((np.clip(said, 0, 1) - came_true) ** 2)),
+            )
+        )
+    return found
+
+
+def figure_10(sizes: Sizes) -> list[Row]:
+    """(a): one training, tests with more and more partial matches; (b): the same workload; (c): another one."""
+    sequences = Sequences(sizes.patterns)
+    records = sequences.records(Predict(max(sizes.look_ahead)))
+    uniform = observed(Stream(sequences, seed=60), records)
+    gaussian = observed(Stream(sequences, gaussian=True, seed=61), records)
+    tests = [observed(Stream(sequences, partial=partial, seed=62), records) for partial in sizes.partial]
+    rows = []
+    for mode in MODES:
+        settings = Settings(context=0, mode=mode)
+        one, other = (train([seen.observations], records, settings) for seen in (uniform, gaussian))
+        for n in sizes.look_ahead:
+            for test in tests:
+                rows += judged("a", one, uniform.name, test, records, n)
+            rows += judged("b", one, uniform.name, tests[0], records, n)
+            rows += judged("c", other, gaussian.name, tests[0], records, n)
+    return rows
+
+
+def plot(rows: Sequence[Row], out: Path) -> None:
+    """Precision by threshold, above in the paper's mode, below in ours."""
+    figure, panels = axes(2, 3)
+    for axis, (mode, panel) in zip(panels, product(MODES, "abc"), strict=True):
+        own = [row for row in rows if (row.mode, row.panel) == (mode, panel)]
+        for n, partial in dict.fromkeys((row.look_ahead, row.partial) for row in own):
+            if panel == "a" and n not in (min(r.look_ahead for r in own), max(r.look_ahead for r in own)):
+                continue
+            curve = [row for row in own if (row.look_ahead, row.partial) == (n, partial)]
+            label = f"n = {n}" + (f", {curve[0].full}:{partial}" if panel == "a" else "")
+            axis.plot(
+                [row.threshold for row in curve],
+                [row.precision for row in curve],
+                marker="o",
+                markersize=3,
+                label=label,
+            )
+        axis.set(xlim=(0, 1), ylim=(0, 1.02))
+        finish(axis, f"({panel}) {own[0].trained} -> {own[0].tested}, {mode}", "threshold", "precision")
+    figure.suptitle("Muthusamy 2010, Figure 10: forecasts (a: full to partial matches)")
+    save(figure, out, "figure10")
+
+
+def precision(rows: Sequence[Row], **wanted: object) -> float:
+    """Of all predictions of these rows together."""
+    own = [row for row in rows if all(getattr(row, name) == value for name, value in wanted.items())]
+    true, false = sum(row.true_positive for row in own), sum(row.false_positive for row in own)
+    return true / (true + false) if true + false else float("nan")
+
+
+def line(rows: Sequence[Row]) -> str:
+    """What came of the paper's claims, in its own mode and in ours."""
+    near, far = min(row.look_ahead for row in rows), max(row.look_ahead for row in rows)
+    few, many = min(row.partial for row in rows), max(row.partial for row in rows)
+    told = []
+    for mode in MODES:
+        own = [row for row in rows if row.mode == mode]
+        highest = max(row.threshold for row in own if row.panel == "b" and row.true_positive + row.false_positive)
+        told.append(
+            f"{mode}: precision {precision(own, panel='b', look_ahead=near):.2f} for n = {near}, "
+            f"{precision(own, panel='b', look_ahead=far):.2f} for n = {far} (paper: falls); "
+            f"{precision(own, panel='b', threshold=0.1):.2f} at threshold 0.1, "
+            f"{precision(own, panel='b', threshold=0.5):.2f} at 0.5, "
+            f"{precision(own, panel='b', threshold=highest):.2f} at {highest}, the highest that any reaches (rises, "
+            f"then is stable); {precision(own, panel='a', partial=few):.2f} with {few} partial matches, "
+            f"{precision(own, panel='a', partial=many):.2f} with {many} (falls); trained on the other distribution "
+            f"{precision(own, panel='c'):.2f} instead of {precision(own, panel='b'):.2f} (falls)"
+        )
+    return f"Figure 10: {'; '.join(told)}."
+
+
+def run(out: Path, quick: bool) -> str:
+    """Measure, write, plot; what it says beside the paper."""
+    rows = figure_10(QUICK if quick else Sizes())
+    write_csv(out / "muthusamy2010-figure10.csv", rows)
+    plot(rows, out)
+    return line(rows)

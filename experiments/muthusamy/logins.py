@@ -1,0 +1,162 @@
+"""Logins: patterns whose matches were counted by other means, and a forecast of success after failures.
+
+The forecast learns from the first half of the honeypot's sessions, by time, and is judged on the second half: at each
+session of an address with a failed one before it, will a session succeed, after three that failed, within the next few
+of that address? Its peer says always how often that was so in the first half.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from experiments.muthusamy.output import save, shared, write_csv
+from vedette.composite.matcher import PatternMatcher
+from vedette.matching.patterns import PatternRecord, Predict
+from vedette.prediction.context import Settings
+from vedette.prediction.evaluation import outcomes, probabilities
+from vedette.prediction.model import train
+from vedette.prediction.plot import calibration_plot
+from vedette.prediction.score import Score
+
+LINES = "logins/ssh_events.parquet"
+SESSIONS = "logins/cowrie_sessions.parquet"
+BURST = " ; ".join(["[event = 'failed']"] * 5) + " by src_ip within 60 s"
+BREAK = "[event = 'failed'] ; [event = 'accepted'] by src_ip within 600 s"
+_FAILED = "[login_success = 0 and login_failed > 0]"
+BREAK_IN = f"{_FAILED} ; {_FAILED} ; {_FAILED} ; [login_success > 0] by src_ip within 600 s"
+WITHIN = 5
+THRESHOLD = 0.5
+FEATURES = ("login_failed > 1", "login_failed > 3", "duration > 5.0", "duration > 30.0")
+FORECASTS: dict[str, tuple[int, Settings]] = {  # which record, and how it is forecast
+    "chain, paper": (0, Settings(context=0, mode="paper")),
+    "chain": (0, Settings(context=0)),
+    "chain, context": (0, Settings()),
+    "chain, context, features": (1, Settings()),
+}
+PEER = "always the same"
+
+
+@dataclass(frozen=True)
+class Count:
+    """How often a pattern was found, and in how many partitions; as we find it, and as it was counted before."""
+
+    data: str
+    pattern: str
+    matches: int
+    addresses: int
+    known_matches: int
+    known_addresses: int | None
+
+    @property
+    def right(self) -> bool:
+        """Both agree."""
+        return self.matches == self.known_matches and self.known_addresses in (None, self.addresses)
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How good forecasts are, on the second half."""
+
+    model: str
+    forecasts: int
+    came_true: float
+    brier: float
+    mcc: float
+    auc: float
+    worst_gap: float
+
+
+def counted(data: str, events: pa.Table, pattern: str, matches: int, addresses: int | None) -> Count:
+    """Let the whole log happen, in the order of time."""
+    matcher = PatternMatcher([PatternRecord("p", pattern)], lateness=None)
+    matcher.process(events)
+    rows = matcher.finish().matches.event
+    found = len(pc.unique(events["src_ip"].take(pa.array(rows))))
+    return Count(data, pattern, len(rows), found, matches, addresses)
+
+
+def log(source: str) -> pa.Table:
+    """The lines of one log."""
+    lines = pq.read_table(shared(LINES), columns=["source", "ts", "event", "src_ip"])
+    return lines.filter(pc.equal(lines["source"], source)).rename_columns(["source", "time", "event", "src_ip"])
+
+
+def sessions() -> pa.Table:
+    """The honeypot's, in the order of time."""
+    columns = ["start_time", "src_ip", "login_success", "login_failed", "duration"]
+    return pq.read_table(shared(SESSIONS), columns=columns).rename_columns(["time", *columns[1:]]).sort_by("time")
+
+
+def counts() -> list[Count]:
+    """All patterns whose answers are known."""
+    return [
+        counted("loghub", log("loghub_openssh_2k"), BURST, 440, 9),
+        counted("elastic", log("elastic_examples_auth"), BURST, 361, 45),
+        counted("loghub", log("loghub_openssh_2k"), BREAK, 0, None),
+        counted("elastic", log("elastic_examples_auth"), BREAK, 10, None),
+        counted("cowrie", sessions(), BREAK_IN, 358, 193),
+    ]
+
+
+def scores(events: pa.Table) -> dict[str, Score]:
+    """Forecasts of the second half, learnt from the first."""
+    records = [
+        PatternRecord("break-in", BREAK_IN, None, Predict(WITHIN, THRESHOLD)),
+        PatternRecord("break-in with features", BREAK_IN, None, Predict(WITHIN, THRESHOLD, FEATURES)),
+    ]
+    matcher = PatternMatcher(records)
+    half = len(events) // 2
+    history = matcher.process(events.slice(0, half)).observations
+    later = matcher.process(events.slice(half)).observations
+    (before, known_before), (came_true, known) = outcomes(history, WITHIN), outcomes(later, WITHIN)
+    found = {PEER: Score()}
+    rows = known & (later.pattern == 0) & (later.depth > 0)
+    rate = before[known_before & (history.pattern == 0) & (history.depth > 0)].mean()
+    found[PEER].add(np.full(int(rows.sum()), rate), came_true[rows], THRESHOLD)
+    for name, (one, settings) in FORECASTS.items():
+        rows = known & (later.pattern == one) & (later.depth > 0)
+        said = probabilities(train([history], records, settings), {one: records[one]}, later)
+        found[name] = Score()
+        found[name].add(said[rows], came_true[rows], THRESHOLD)
+    return found
+
+
+def line(found: Sequence[Count], judged: dict[str, Score]) -> str:
+    """What was found, and how good forecasts are."""
+    each = ", ".join(f"{one.matches}/{one.addresses} in {one.data}{'' if one.right else ' (WRONG)'}" for one in found)
+    told = "; ".join(f"{name} {score.brier:.4f} / {score.mcc:.3f} / {score.auc:.3f}" for name, score in judged.items())
+    return (
+        f"Logins: matches/addresses {each}, {'all' if all(one.right for one in found) else 'NOT all'} as counted "
+        f"before; success after failures within {WITHIN} sessions, Brier / MCC / AUC: {told}."
+    )
+
+
+def run(out: Path, quick: bool) -> str:
+    """Count, judge, write, plot; the data are small, so that quick is the same."""
+    del quick
+    found, judged = counts(), scores(sessions())
+    write_csv(out / "muthusamy2010-logins.csv", found)
+    write_csv(
+        out / "muthusamy2010-logins-scores.csv",
+        [
+            Quality(
+                name,
+                score.forecasts,
+                (score.true_positive + score.false_negative) / max(1, score.forecasts),
+                score.brier,
+                score.mcc,
+                score.auc,
+                score.worst_gap(),
+            )
+            for name, score in judged.items()
+        ],
+    )
+    save(calibration_plot(judged), out, "logins-calibration")
+    return line(found, judged)
