@@ -114,6 +114,40 @@ def test_events_that_break_the_schema_do_not_count() -> None:
         found.process([{"x": "?"}])
 
 
+def test_an_event_without_a_time_has_the_greatest_so_far() -> None:
+    found = matcher("[x = 1] ; [x = 2] within 1 s")
+    assert events_of(found, [{"x": 1, "time": -10}, {"x": 2}]) == [1]
+    assert events_of(found, [{"x": 0, "time": -12}, {"x": 2}]) == [3]
+    assert events_of(found, [{"x": 0, "time": 0}, {"x": 2}]) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "events", "completing"),
+    [
+        # A register that another step has left says nothing of one that is never taken.
+        (
+            "(a:[true] @ (t(a) - t(b) < 1 s) ; b:[true] , c:[true] @ (t(c) - t(d) < 1 s)) or d:[x = 1]",
+            [{}, {}, {"time": 24}],
+            [2],
+        ),
+        (
+            "(a:[true] @ (t(c) - t(b) = 0 s and t(a) <= timestamp '1970-01-01T00:00:08Z') ; b:[true]) ; "
+            "(c:[x < y] or [true])",
+            [{}, {"time": 13}, {}],
+            [2],
+        ),
+        # Of two times of a repeated step neither is the better, if the other side of an absolute condition is known.
+        (
+            "([x = $x] @ (t(c) - t(b) <= 4 s) and b:[true]) and (c:[true] ; [true]){1,2}",
+            [{}, {"x": 0}, {"time": 18, "x": 0}, {}],
+            [3],
+        ),
+    ],
+)
+def test_conditions_that_once_went_wrong(text: str, events: list[dict[str, Any]], completing: list[int]) -> None:
+    assert events_of(matcher(text), events) == completing
+
+
 # ---------------------------------------------------------------- errors
 
 

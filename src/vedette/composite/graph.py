@@ -258,8 +258,9 @@ class Graph:
                     if slot < 0 or shape.positions_of(slot) <= future:  # there, or not yet
                         continue
                     better = sign * _BETTER.get(one.op, 0)
-                    if one.absolute and sign:  # what comes is later than what was
-                        better = -_BETTER.get(one.op, 0)
+                    if one.absolute and sign:  # what is still to come is later than what was
+                        other = one.right if slot == one.left else one.left
+                        better = -_BETTER.get(one.op, 0) if shape.positions_of(other) <= future else 0
                     register = shape.registers[slot]
                     found[register] = better if found.get(register, better) == better else 0
         return found

@@ -27,7 +27,6 @@ from vedette.schema.encode import Reject
 from vedette.schema.schema import Schema
 
 _KIND: Final = "stream of events"
-_BEGINNING: Final = 0  # the time of events before any has one
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +74,7 @@ class PatternMatcher:
         self._drafts: dict[str, Draft] = {}
         self._uids = 0
         self._arrived = 0
-        self._latest = _BEGINNING
+        self._latest: int | None = None  # the greatest time so far
         self._timed = False
         self._sorter = Sorter(lateness)
         self._ids = Ids()
@@ -164,8 +163,9 @@ class PatternMatcher:
         batch, timed = self._reader.read(events, self._arrived, self._latest, rejects)
         self._check_times(batch, timed)
         self._arrived += len(events)
-        if batch.size:
-            self._latest = max(self._latest, int(batch.time.max()))
+        if timed.any():
+            seen = int(batch.time[timed].max())
+            self._latest = seen if self._latest is None else max(self._latest, seen)
         if ids is not None:
             first = self._arrived - len(events)
             fresh = self._ids.fresh([ids[number - first] for number in batch.number.tolist()])

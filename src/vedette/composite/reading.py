@@ -27,6 +27,7 @@ from vedette.schema.types import TIMESTAMP, Kind, Type
 TIME: Final = "time"
 _TIMES: Final = frozenset({Kind.TIMESTAMP, Kind.DATE, Kind.STRING, Kind.INT, Kind.FLOAT})
 _DAY: Final = 86_400_000_000
+_EARLIEST: Final = np.iinfo(np.int64).min
 _SIGNLESS: Final = np.int64(0x7FFF_FFFF_FFFF_FFFF)
 
 
@@ -40,7 +41,7 @@ class Reader:
         self._matcher = _matcher(numbers.texts(), schema)
 
     def read(
-        self, events: Events, first: int, latest: int, rejects: list[Reject] | None
+        self, events: Events, first: int, latest: int | None, rejects: list[Reject] | None
     ) -> tuple[Batch, NDArray[np.bool_]]:
         """The events as a batch numbered from `first`, and which of them have a time of their own.
 
@@ -69,7 +70,7 @@ class Reader:
             else (np.zeros(size, np.int64), np.zeros(size, np.bool_))
         )
         if not timed.all():
-            time = np.where(timed, time, np.maximum.accumulate(np.where(timed, time, latest)))
+            time = np.where(timed, time, _latest_before(time, timed, latest))
         batch = Batch(
             np.arange(first, first + size),
             time,
@@ -149,6 +150,13 @@ def _times(data: ColumnData, kind: Kind) -> tuple[NDArray[np.int64], NDArray[np.
         return np.round(np.where(usable, seconds, 0) * 1e6).astype(np.int64), usable
     usable = data.present & (np.abs(data.keys) < 9_000_000_000_000)
     return np.where(usable, data.keys, 0) * 1_000_000, usable
+
+
+def _latest_before(time: NDArray[np.int64], timed: NDArray[np.bool_], latest: int | None) -> NDArray[np.int64]:
+    """The greatest time up to each event, `latest` among them; 0 where there is none."""
+    before = _EARLIEST if latest is None else latest
+    so_far = np.maximum.accumulate(np.maximum(np.where(timed, time, _EARLIEST), before))
+    return np.where(so_far == _EARLIEST, 0, so_far)
 
 
 def _stacked(arrays: Sequence[NDArray[Any]], none: tuple[int, ...], dtype: Any) -> NDArray[Any]:

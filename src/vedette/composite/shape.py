@@ -228,7 +228,8 @@ class Shape:
 
     def _shared_registers(self) -> list[int]:
         """The register of every slot; slots that are never needed at one time share one."""
-        alone = any(place.threads for place in self._places)  # then steps come in no fixed order
+        # In an `and` steps come in no fixed order, and with an `or` it may stay open whether a step was there.
+        alone = any(place.threads for place in self._places) or any(each.optional for each in self.positions)
         lives: list[list[int]] = [[] for _ in self.slots]
         for condition in self.conditions:
             for slot in {condition.left, condition.right, condition.scope} - {-1}:
