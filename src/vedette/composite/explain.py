@@ -11,6 +11,7 @@ from typing import Any
 from vedette.composite.alternatives import shared_variable
 from vedette.composite.shape import DONE, Condition, Shape
 from vedette.composite.standing import Attempt, Partial, Seen, Standing, Timing
+from vedette.composite.step_filters import Bindings
 from vedette.errors import InputError
 from vedette.language.ast import Composite, Step
 from vedette.language.evaluate import Event, value_of
@@ -39,7 +40,11 @@ class PatternExplanation:
     @property
     def matches(self) -> tuple[Partial, ...]:
         """What the event completed: one per binding of join variables."""
-        found = {each.bindings: each for one in self.attempts for each in one.after if each.marking == DONE}
+        found: dict[Bindings, Partial] = {}
+        for each in (each for one in self.attempts for each in one.after if each.marking == DONE):
+            rival = found.setdefault(each.bindings, each)
+            if each.newness > rival.newness:
+                found[each.bindings] = each
         return tuple(found.values())
 
     @property

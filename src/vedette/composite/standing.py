@@ -52,6 +52,11 @@ class Partial:
         return self.taken[0][1] if self.taken else None
 
     @property
+    def newness(self) -> tuple[tuple[int, int], ...]:
+        """Times and positions from the last event back: of two that end alike, the greater has the later events."""
+        return tuple((seen.time, position) for position, seen in reversed(self.taken))
+
+    @property
     def times(self) -> dict[int, int]:
         """Position -> time."""
         return {position: seen.time for position, seen in self.taken}
@@ -106,9 +111,8 @@ class Standing:
         """Let the next event happen; what came of it."""
         made = self.attempts(seen)
         kept = [partial for partial in self.partials if self._survives(partial, seen)]
-        for attempt in made:
-            kept += (partial for partial in attempt.after if partial.marking != DONE)
-        self.partials = self._distinct(kept)
+        moved = [partial for attempt in made for partial in attempt.after if partial.marking != DONE]
+        self.partials = self._distinct(kept, moved)
         return made
 
     def _attempts(self, partial: Partial, seen: Seen) -> Iterator[Attempt]:
@@ -175,21 +179,33 @@ class Standing:
         )
         return not self._window(partial, seen).holds or any(late)
 
-    def _distinct(self, partials: list[Partial]) -> list[Partial]:
-        """Of those that differ in nothing that can still matter the one that began last; the most advanced first."""
-        best: dict[Any, Partial] = {}
-        for partial in partials:
-            times = partial.times
-            slots = {
-                slot
-                for number in self.shape.unsettled(partial.marking)
-                for slot in _slots(self.shape.conditions[number])
-            }
-            key = partial.marking, partial.bindings, tuple((slot, self._latest(slot, times)) for slot in sorted(slots))
-            before = best.get(key)
-            if before is None or before.taken[0][1].time <= partial.taken[0][1].time:
+    def _distinct(self, kept: list[Partial], moved: list[Partial]) -> list[Partial]:
+        """Of those that differ in nothing that can still matter one; the most advanced first.
+
+        As the engine does it: where there is a window the one that began last, then one that was there before.
+        """
+        best = {self._matters(partial): partial for partial in kept}
+        old = set(best)
+        for partial in moved:
+            key = self._matters(partial)
+            rival = best.get(key)
+            began = partial.taken[0][1].time
+            before = began if rival is None else rival.taken[0][1].time
+            if self.composite.within is None or began == before:
+                replaces = rival is None or (key not in old and partial.newness > rival.newness)
+            else:
+                replaces = began > before
+            if replaces:
                 best[key] = partial
+                old.discard(key)
         return sorted(best.values(), key=lambda each: -len(each.taken))[:_MOST]
+
+    def _matters(self, partial: Partial) -> tuple[Any, ...]:
+        """What decides how a partial match can go on."""
+        open_conditions = (self.shape.conditions[number] for number in self.shape.unsettled(partial.marking))
+        slots = sorted({slot for condition in open_conditions for slot in _slots(condition)})
+        times = partial.times
+        return partial.marking, partial.bindings, tuple((slot, self._latest(slot, times)) for slot in slots)
 
 
 def _slots(condition: Condition) -> Iterator[int]:
