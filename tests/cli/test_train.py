@@ -72,8 +72,10 @@ def test_the_forecast_is_explained_and_drawn(model: Path, tmp_path: Path) -> Non
     assert "% that it completes within 3 events (which is told)" in said
     assert "- by state, seen " in said
     assert "%" in picture.read_text()
+    cold = vedette("explain", *arguments[:-3], "d0", "--model", model).stdout
+    assert "told from 50% on" in cold
     without = vedette("explain", tmp_path / "subscriptions.jsonl", events, "-s", "heat", "-e", "d0").stdout
-    assert "told from 50% on" in without
+    assert "Forecast: nothing has been learnt of this pattern so far" in without
 
 
 @pytest.mark.parametrize(
@@ -104,6 +106,14 @@ def test_rejected_events_are_not_learnt_from(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert "2 of 22 events rejected" in result.stderr
     assert [json.loads(line)["line"] for line in aside.read_text().splitlines()] == [21, 22]
+
+
+def test_a_place_that_cannot_be_written_is_known_at_once(tmp_path: Path) -> None:
+    subscriptions = write_lines(tmp_path / "s.jsonl", [HEAT])
+    for place in (tmp_path / "nowhere" / "m", tmp_path):
+        result = vedette("train", subscriptions, tmp_path / "no-history.jsonl", "-o", place)
+        assert result.exit_code == 1
+        assert f"cannot write {place}" in result.stderr
 
 
 def test_a_file_that_is_no_model(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import orjson
 
 from vedette.cli.lookup import python_events, unknown_event
+from vedette.cli.places import refuse_unwritable
 from vedette.cli.streams import EventStream
 from vedette.cli.terminal import Terminal
 from vedette.composite.alternatives import alternatives
@@ -165,6 +166,7 @@ def check_picture(place: str) -> None:
     """FileError if no picture can be written there."""
     if Path(place).suffix.lower() not in _PICTURES:
         raise FileError(f"{place} is no name of a picture\nHint: it ends with {' or '.join(_PICTURES)}")
+    refuse_unwritable(place)
 
 
 def draw(place: str, composite: Composite, text: str, forecast: Forecast | None) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from itertools import combinations
 from pathlib import Path
 
 import typer
+
+from vedette.errors import FileError
 
 STANDARD = "-"
 
@@ -23,6 +26,13 @@ def refuse_clashes(reads: dict[str, str | None], writes: dict[str, str | None]) 
         for source, read in reads.items():
             if _same(place, read):
                 raise typer.BadParameter(f"{name} would replace {source}: {place}")
+
+
+def refuse_unwritable(place: str) -> None:
+    """FileError if no file can be made there: to be known before the work begins, not after it."""
+    folder = Path(place).resolve().parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK) or Path(place).is_dir():
+        raise FileError(f"cannot write {place}\nHint: check that the folder is there and writable")
 
 
 def _same(one: str | None, other: str | None) -> bool:

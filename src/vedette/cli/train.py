@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from vedette.cli.job import Tally
 from vedette.cli.loading import load_by_events
-from vedette.cli.places import refuse_clashes
+from vedette.cli.places import refuse_clashes, refuse_unwritable
 from vedette.cli.reports import note_schema, report_lost, report_rejects
 from vedette.cli.streams import EventStream
 from vedette.cli.terminal import Terminal
@@ -46,6 +46,7 @@ def train(options: TrainOptions) -> None:
         {"SUBSCRIPTIONS": options.subscriptions, "HISTORY": options.history, "--schema": options.schema},
         {"--output": options.out, "--rejects": options.rejects},
     )
+    refuse_unwritable(options.out)
     terminal = Terminal(quiet=options.quiet)
     tally = Tally()
     begin = time.perf_counter()

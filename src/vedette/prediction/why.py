@@ -28,11 +28,14 @@ class Forecast:
     by_depth: dict[int, float]  # steps taken -> probability
 
     def __str__(self) -> str:
+        if not self.by_depth:
+            return "Forecast: nothing has been learnt of this pattern so far\nHint: vedette train learns from history"
         told = "which is told" if self.probability >= self.threshold else f"told from {self.threshold:.0%} on"
         lines = [f"Forecast: {self.probability:.0%} that it completes within {self.within} events ({told})"]
         for reason in self.reasons:
             seen = "" if np.isnan(reason.weight) else f", seen {reason.weight:,.0f} times"
-            lines.append(f"- by {reason.seen_as}{seen}: {reason.probability:.0%}")
+            seen_as = "steps taken" if reason.seen_as == "depth" else reason.seen_as
+            lines.append(f"- by {seen_as}{seen}: {reason.probability:.0%}")
         return "\n".join(lines)
 
 
