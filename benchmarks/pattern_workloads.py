@@ -114,9 +114,10 @@ class Work:
     active: float  # partial matches that wait, at any time
 
 
-def work(graph: Graph, batch: Batch, *, every: int = 64) -> Work:
-    """Let the events happen, and look every now and then at the counters of the state."""
-    state = runs.empty(graph.registers, graph.variables)
+def work(graph: Graph, batch: Batch, state: runs.State | None = None, *, every: int = 64) -> Work:
+    """Let the events happen to a state, which is given up, and look every now and then at its counters."""
+    if state is None:
+        state = runs.empty(graph.registers, graph.variables)
     taken = counted = 0
     active = []
     for begin in range(0, batch.size, every):

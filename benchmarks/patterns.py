@@ -164,7 +164,7 @@ def measure(
         begin = clock.now()
         state, _ = step(matcher.graph, state, batch, cap=UNCAPPED, in_place=True)
         took.append(clock.now() - begin)
-    done = work(matcher.graph, batch)
+    done = work(matcher.graph, batch, state)
     return PatternRow(
         patterns,
         about.patterns,
