@@ -232,3 +232,13 @@ def test_subscriptions_change_while_it_runs() -> None:
     first = StreamMatcher(subs, learn=False)
     alone = [row for row in rows(first.process(events[700:])) if row["subscription"] == "warm"]
     assert [row["event"] for row in found if row["subscription"] == "warm"] == [row["event"] + 700 for row in alone]
+
+
+def test_the_values_of_join_variables_are_told() -> None:
+    subs = vd.Subscriptions()
+    subs.add("pair", "[kind = 'a' and x = $x] ; [kind = 'b' and y = $x]")
+    stream = StreamMatcher(subs)
+    stream.process([{"kind": "a", "x": 5}, {"kind": "a", "x": 6}], ids=["e", "f"])
+    stream = StreamMatcher.from_bytes(stream.to_bytes(), subs)
+    (told,) = stream.process([{"kind": "b", "y": 6.0}], ids=["g"]).to_pylist()
+    assert (dict(told["steps"]), dict(told["bindings"])) == ({"1": "f", "2": "g"}, {"x": "6"})

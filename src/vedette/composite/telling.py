@@ -42,6 +42,14 @@ class Telling:
     """The steps of some patterns, and the events that may be named."""
 
     def __init__(self, patterns: Mapping[int, PatternRecord]) -> None:
+        self._paths: dict[str, int] = {}
+        self._parts = [_Kept(np.zeros(0, np.int64), (np.zeros(0, object),))]
+        self._size = 0
+        self._crowded = _MANY
+        self.follow(patterns)
+
+    def follow(self, patterns: Mapping[int, PatternRecord]) -> None:
+        """Tell of these patterns from now on; what was kept for others stays as long as it may be named."""
         self._names: dict[int, list[str]] = {}
         self._binders: dict[int, list[list[tuple[str, str]]]] = {}  # variables and paths, by position
         for number, record in patterns.items():
@@ -51,11 +59,11 @@ class Telling:
                 [(test.variable, test.path) for test, _ in variable_tests(position.step, record.text) if test.binds]
                 for position in shape.positions
             ]
-        bound = (path for binders in self._binders.values() for each in binders for _, path in each)
-        self._paths = {path: place for place, path in enumerate(sorted(set(bound)))}
-        self._parts = [_Kept(np.zeros(0, np.int64), tuple(np.zeros(0, object) for _ in range(1 + len(self._paths))))]
-        self._size = 0
-        self._crowded = _MANY
+        bound = {path for binders in self._binders.values() for each in binders for _, path in each}
+        for path in sorted(bound - self._paths.keys()):
+            self._paths[path] = len(self._paths)
+            kept = self._kept()
+            self._parts = [_Kept(kept.numbers, (*kept.columns, np.full(len(kept.numbers), None, object)))]
 
     def keep(self, first: int, ids: Sequence[Any], events: Events) -> None:
         """Events may be named from now on: they are numbered from `first`, above all that came before."""
@@ -80,6 +88,19 @@ class Telling:
         """What an event is called."""
         return str(self._look(number, 0))
 
+    def ids(self, numbers: NDArray[np.int64]) -> NDArray[np.object_]:
+        """What events are called, as it was handed in."""
+        kept = self._kept()
+        return kept.columns[0][np.searchsorted(kept.numbers, numbers)]
+
+    def names(self, pattern: int) -> list[str]:
+        """What the positions of a pattern are called."""
+        return self._names[pattern]
+
+    def joins(self, pattern: int) -> bool:
+        """Whether the pattern has join variables."""
+        return any(self._binders[pattern])
+
     def steps(self, pattern: int, witness: Iterable[tuple[int, int]]) -> dict[str, str]:
         """Name of a step -> id of the event that took it."""
         names = self._names[pattern]
@@ -93,6 +114,21 @@ class Telling:
                 if variable not in found:
                     found[variable] = self._look(number, 1 + self._paths[path])
         return found
+
+    def plain(self) -> dict[str, Any]:
+        """All that is kept, as JSON can say it; values of types that it does not know as texts."""
+        kept = self._kept()
+        columns = [[_sayable(value) for value in column] for column in kept.columns]
+        return {"paths": list(self._paths), "numbers": kept.numbers.tolist(), "columns": columns}
+
+    def restore(self, plain: Mapping[str, Any]) -> None:
+        """Go on with what `plain` gave."""
+        columns = dict(zip(["", *plain["paths"]], plain["columns"], strict=True))
+        nothing = [None] * len(plain["numbers"])
+        wanted = ["", *self._paths]
+        kept = tuple(_objects(columns.get(path, nothing)) for path in wanted)
+        self._parts = [_Kept(np.array(plain["numbers"], np.int64), kept)]
+        self._size = len(plain["numbers"])
 
     def _look(self, number: int, column: int) -> Any:
         kept = self._kept()
@@ -136,6 +172,10 @@ def _composite(text: str) -> Composite:
     expression = parse(text)
     assert isinstance(expression, Composite)  # subscriptions tell filters and patterns apart
     return expression
+
+
+def _sayable(value: Any) -> Any:
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 
 def _objects(values: Sequence[Any]) -> NDArray[np.object_]:

@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from vedette.composite.matcher import Outcome, PatternMatcher
 from vedette.composite.packing import packed, unpacked
 from vedette.composite.step import CAP
+from vedette.composite.telling import Telling
 from vedette.errors import InputError
 from vedette.matching.subscriptions import Subscriptions
 from vedette.matching.view import Events
 from vedette.prediction.forecast import Forecaster
 from vedette.prediction.model import Model
 from vedette.prediction.score import Score
-from vedette.prediction.told import Rows, ToldEvents, table
+from vedette.prediction.told import Rows, table
 from vedette.schema.encode import Reject
 
 _KIND: Final = "stream matcher"
@@ -47,7 +48,8 @@ class StreamMatcher:
         records = subscriptions.patterns.values()
         self._begin(subscriptions, PatternMatcher(records, subscriptions.schema, lateness=microseconds, cap=cap))
         self._forecaster = Forecaster(self._patterns.patterns, model, learn=learn)
-        self._events = ToldEvents()
+        self._telling = Telling(self._patterns.patterns)
+        self._named: bool | None = None  # events have ids, or only numbers: the first ones decide
         self._told = {"events": 0, "matches": 0, "predictions": 0}
 
     def _begin(self, subscriptions: Subscriptions, patterns: PatternMatcher) -> None:
@@ -58,7 +60,6 @@ class StreamMatcher:
         self._filter_places = np.flatnonzero(np.asarray(is_filter, np.bool_))
         place_of = {id_: place for place, id_ in enumerate(self._ids)}
         self._pattern_places = {number: place_of[one.id] for number, one in patterns.patterns.items()}
-        self._names = {number: patterns.names(number) for number in patterns.patterns}
 
     def update(self, subscriptions: Subscriptions) -> None:
         """Follow another set, or the same one as it is now: patterns that are in both go on where they stand."""
@@ -72,6 +73,7 @@ class StreamMatcher:
             if before.get(id_) != number:
                 self._forecaster.add(number, subscriptions.patterns[id_])
         self._begin(subscriptions, self._patterns)
+        self._telling.follow(self._patterns.patterns)
 
     # ------------------------------------------------------------ events
 
@@ -80,26 +82,35 @@ class StreamMatcher:
     ) -> pa.Table:
         """Let events happen; what came of them as a table, by event, then by subscription.
 
-        Its columns are event, subscription, kind (match or prediction), steps (name -> event), probability, within.
+        Its columns are event, subscription, kind (match or prediction), steps (name -> event), bindings (join variable
+        -> value), probability, within.
         Events are named by their `ids`, of which patterns count each once; without them by their numbers, from 0 over
         the whole stream. Events that break the schema are an error, or, if a list is handed in as `rejects`, are put
         there and do not count.
         """
         first = self._told["events"]
-        self._events.check(len(events), ids)
+        self._check_ids(len(events), ids)
         broken: list[Reject] = []
         known = None if rejects is None else broken
         rows = [self._filtered(events, first, known)] if self._filter_places.size else []
         outcome = self._patterns.process(events, ids=ids, rejects=known)
-        self._events.keep(first, ids)
+        called = range(first, first + len(events)) if ids is None else [str(id_) for id_ in ids]
+        self._telling.keep(first, called, events)
+        self._named = ids is not None
         self._told["events"] += len(events)
         rows += self._heard(outcome)
         if rejects is not None:
             rejects += {reject.row: reject for reject in reversed(broken)}.values()
         made = self._table(rows)
-        if self._events.many():
-            self._events.forget(self._patterns.remembered())
+        if self._telling.crowded:
+            self._telling.forget(self._patterns.remembered())
         return made
+
+    def _check_ids(self, count: int, ids: Sequence[str] | None) -> None:
+        if ids is not None and len(ids) != count:
+            raise InputError(f"there are {len(ids)} ids for {count} events")
+        if self._named is not None and (ids is not None) != self._named:
+            raise InputError("some events of the stream have ids, others none\nHint: hand in `ids` always, or never")
 
     def finish(self) -> pa.Table:
         """Let those events happen to patterns that were held back."""
@@ -124,7 +135,7 @@ class StreamMatcher:
         ]
 
     def _table(self, rows: Sequence[Rows]) -> pa.Table:
-        made = table(rows, self._ids, self._pattern_places, self._names, self._events)
+        made = table(rows, self._ids, self._pattern_places, self._telling, named=bool(self._named))
         predicted = sum(len(one.event) for one in rows if one.probability is not None)
         self._told["predictions"] += predicted
         self._told["matches"] += made.num_rows - predicted
@@ -166,7 +177,9 @@ class StreamMatcher:
         """Where all patterns and forecasts stand; the subscriptions themselves are kept elsewhere."""
         parts = {"patterns": self._patterns.to_bytes(), "forecaster": self._forecaster.to_bytes()}
         arrays: dict[str, NDArray[Any]] = {name: np.frombuffer(data, np.uint8) for name, data in parts.items()}
-        return packed(_KIND, arrays, {"told": self._told, "events": self._events.plain(self._patterns.remembered())})
+        self._telling.forget(self._patterns.remembered())
+        facts = {"told": self._told, "named": self._named, "events": self._telling.plain()}
+        return packed(_KIND, arrays, facts)
 
     @classmethod
     def from_bytes(
@@ -180,8 +193,9 @@ class StreamMatcher:
         made._begin(subscriptions, patterns)
         made._forecaster = Forecaster(patterns.patterns, model, learn=learn)
         made._forecaster.restore(arrays["forecaster"].tobytes())
-        made._events = ToldEvents.from_plain(facts["events"])
-        made._told = facts["told"]
+        made._telling = Telling(patterns.patterns)
+        made._telling.restore(facts["events"])
+        made._named, made._told = facts["named"], facts["told"]
         return made
 
     def __repr__(self) -> str:
