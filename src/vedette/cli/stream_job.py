@@ -6,7 +6,7 @@ rows are written in the order in which events stand in the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +25,7 @@ from vedette.kernels.rows import events_of
 from vedette.matching.subscriptions import Subscriptions
 from vedette.prediction.forecast import Forecaster
 from vedette.prediction.model import Model
+from vedette.schema.encode import Reject
 
 
 @dataclass(slots=True)
@@ -89,12 +90,14 @@ class StreamJob:
             self._found.numbers.append(numbers[places])
             self._found.places.append(self._filter_places[subscriptions])
             self._found.ids.append(ids.take(pa.array(places)))
-        self._follow(fine)
+        self._follow(fine, output)
 
-    def _follow(self, chunk: EventChunk) -> None:
-        """Let patterns see the events."""
+    def _follow(self, chunk: EventChunk, output: Output) -> None:
+        """Let patterns see the events; what only they cannot read is rejected for them alone."""
+        rejects: list[Reject] = []
         self._telling.keep(self._arrived, chunk.ids.to_pylist(), chunk.events)
-        outcome = self.matcher.process(chunk.events, ids=chunk.own_ids.to_pylist())
+        outcome = self.matcher.process(chunk.events, ids=chunk.own_ids.to_pylist(), rejects=rejects)
+        output.count(0, len(rejects), list(_rejected(chunk, rejects)))
         if self._late is not None:
             self._late.write(_late_events(chunk, outcome.late - self._arrived))
         self._arrived += len(chunk)
@@ -147,5 +150,14 @@ class StreamJob:
 
 def _late_events(chunk: EventChunk, places: NDArray[np.int64]) -> Iterator[RejectedEvent]:
     for place in places.tolist():
-        line = None if chunk.lines is None else int(chunk.lines[place])
-        yield RejectedEvent(int(chunk.rows[place]), line, "too late for patterns", chunk.raw(place))
+        yield _without_patterns(chunk, place, "too late for patterns")
+
+
+def _rejected(chunk: EventChunk, rejects: Iterable[Reject]) -> Iterator[RejectedEvent]:
+    for one in rejects:
+        yield _without_patterns(chunk, one.row, f"attribute {one.attribute!r}: {one.reason}")
+
+
+def _without_patterns(chunk: EventChunk, place: int, reason: str) -> RejectedEvent:
+    line = None if chunk.lines is None else int(chunk.lines[place])
+    return RejectedEvent(int(chunk.rows[place]), line, reason, chunk.raw(place))
