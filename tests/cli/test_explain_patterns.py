@@ -66,10 +66,52 @@ def test_events_that_match_rejects_are_left_out(subscriptions: Path, tmp_path: P
     )
     said = _explain(subscriptions, events, "-s", "twice", "-e", "e3", "--schema", schema)
     assert "The event completes the pattern." in said
-    for id_, told in [("bad", "breaks the schema"), ("e33", "did you mean 'e3'")]:
+    for id_, told in [
+        ("bad", "`match` rejects event 'bad', so the pattern does not see it: "),
+        ("e33", "did you mean 'e3'"),
+    ]:
         result = vedette("explain", subscriptions, events, "-s", "twice", "-e", id_, "--schema", schema)
         assert result.exit_code == 1
         assert told in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("times", "why"),
+    [
+        ([1714557600, 1714557601000, 1714557602], "1714557601000 is no time in seconds since 1970"),
+        (["2024-05-01T10:00:00Z", "yesterday", "2024-05-01T10:00:02Z"], "'yesterday' is not a time"),
+    ],
+)
+def test_times_are_read_as_match_reads_them(times: list[object], why: str, tmp_path: Path) -> None:
+    subscriptions = write_lines(tmp_path / "s.jsonl", [{"id": "s", "when": "a:[x = 1] ; b:[x = 2] within 1 min"}])
+    rows = [{"id": f"e{number}", "x": 1 if number == 0 else 2, "time": time} for number, time in enumerate(times)]
+    events = write_lines(tmp_path / "e.jsonl", rows)
+    matched = vedette("match", subscriptions, events, "-o", "-")
+    assert '"e2"' in matched.stdout
+    assert '"e1"' not in matched.stdout
+    result = vedette("explain", subscriptions, events, "-s", "s", "-e", "e2")
+    assert result.exit_code == 0
+    assert "Warning: 1 event is rejected, as by `match`, so the pattern does not see it" in result.stderr
+    assert why in result.stderr
+    assert "a  e0  2024-05-01 10:00:00Z\n    b  e2  2024-05-01 10:00:02Z" in result.stdout
+    rejected = vedette("explain", subscriptions, events, "-s", "s", "-e", "e1")
+    assert rejected.exit_code == 1
+    assert "`match` rejects event 'e1'" in rejected.stderr
+    assert why in rejected.stderr
+
+
+def test_numbers_are_seconds_and_those_without_a_time_have_the_latest(tmp_path: Path) -> None:
+    subscriptions = write_lines(tmp_path / "s.jsonl", [{"id": "s", "when": "a:[x = 1] ; b:[x = 2] within 1 min"}])
+    rows = [{"id": "e0", "x": 1, "time": 90.5}, {"id": "e1", "x": 0, "time": 120}, {"id": "e2", "x": 2}]
+    events = write_lines(tmp_path / "e.jsonl", rows)
+    said = _explain(subscriptions, events, "-s", "s", "-e", "e2")
+    assert "a  e0  1970-01-01 00:01:30.500000Z\n    b  e2  1970-01-01 00:02:00Z" in said
+
+
+def test_an_event_in_no_partition_is_an_answer(subscriptions: Path, tmp_path: Path) -> None:
+    events = write_lines(tmp_path / "e.jsonl", [*EVENTS, {"id": "e9", "time": EVENTS[0]["time"], "status": "denied"}])
+    said = _explain(subscriptions, events, "-s", "break-in", "-e", "e9")
+    assert said.splitlines()[1] == "The pattern does not see the event: its ip is null, and the pattern goes by it."
 
 
 def test_all_events(subscriptions: Path, events: Path, tmp_path: Path) -> None:

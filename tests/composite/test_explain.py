@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from vedette.composite.explain import PatternExplanation, explain_pattern
+from vedette.composite.explain import PatternExplanation, Unseen, explain_pattern
 from vedette.composite.standing import Seen
-from vedette.errors import InputError
 from vedette.language.ast import Composite
 from vedette.language.parser import parse
 from vedette.schema.schema import Schema
@@ -17,6 +16,12 @@ BREAK_IN = """f1:[status = 'denied' and ip = $x] ; f2:[status = 'denied' and ip 
 
 
 def _explained(text: str, rows: list[tuple[int, str, str | None]], at: int = -1) -> PatternExplanation:
+    found = _answered(text, rows, at)
+    assert isinstance(found, PatternExplanation)
+    return found
+
+
+def _answered(text: str, rows: list[tuple[int, str, str | None]], at: int = -1) -> PatternExplanation | Unseen:
     """Events of (seconds, status, ip), called e0, e1, …"""
     events: list[dict[str, Any]] = [{"time": time, "status": status, "ip": ip} for time, status, ip in rows]
     seen = [Seen(f"e{number}", event["time"] * 1_000_000, event) for number, event in enumerate(events)]
@@ -85,8 +90,42 @@ def test_what_must_not_happen_beside_what_does() -> None:
 
 
 def test_an_event_without_a_partition() -> None:
-    with pytest.raises(InputError, match="event 'e0' has no ip"):
-        _explained("[status = 'a'] ; [status = 'b'] by ip", [(0, "a", None)])
+    found = _answered("[status = 'a'] ; [status = 'b'] by ip", [(0, "a", None)])
+    assert str(found) == "The pattern does not see the event: its ip is null, and the pattern goes by it."
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("o:[status = 'order'] ; not [status = 'payment'] ; r:[status = 'reminder'] by ip", []),
+        ("o:[status = 'order'] ; not [status = 'payment'] ; r:[status = 'reminder'] by ip", [(9, "other", "c")]),
+        ("o:[status = 'order'] ; not [status = 'payment'] ; (r:[status = 'reminder'] ; [true]) by ip", []),
+    ],
+)
+def test_what_ended_the_wait_is_the_nearest_miss(text: str, rows: list[tuple[int, str, str | None]]) -> None:
+    found = _explained(text, [(0, "order", "c"), (5, "payment", "c"), *rows, (10, "reminder", "c")])
+    assert not found.matched
+    said = str(found)
+    assert "whose next step is r" in said
+    assert "    o  e0  1970-01-01 00:00:00Z\n✓ status = 'reminder'" in said
+    assert "✗ not [status = 'payment']   e1 satisfied it, which ended the wait after o" in said
+
+
+def test_a_wait_that_goes_on_is_nearer_than_one_that_ended_with_fewer_steps() -> None:
+    text = "a:[status = 'a'] ; not [status = 'x'] ; b:[status = 'b'] ; c:[status = 'c' and ip = '2']"
+    found = _explained(text, [(0, "a", "1"), (1, "b", "1"), (2, "a", "1"), (3, "x", "1"), (4, "c", "1")])
+    assert found.nearest is not None
+    assert found.nearest.ended is None
+    assert "whose next step is c" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(50 * 86_400, "50 days before"), (86_400 + 61, "1 day, 0:01:01 before"), (90, "0:01:30 before")],
+)
+def test_lengths_of_time_are_said_as_people_say_them(seconds: int, said: str) -> None:
+    found = _explained("[status = 'a'] ; [status = 'b'] within 1 min", [(0, "a", None), (seconds, "b", None)])
+    assert f"the first event was {said}" in str(found)
 
 
 def test_values_that_cannot_be_compared() -> None:
@@ -94,6 +133,7 @@ def test_values_that_cannot_be_compared() -> None:
     assert isinstance(composite, Composite)
     events = [Seen("e0", 0, {"a": "text"}), Seen("e1", 1, {"b": 5})]
     found = explain_pattern(composite, events, 1, Schema.of({"b": "int"}, closed=False), "")
+    assert isinstance(found, PatternExplanation)
     assert not found.matched
     assert "its values cannot be compared" in str(found)
 

@@ -121,6 +121,7 @@ def _explain_pattern(
     alone = Subscriptions(events.schema)
     alone.add(record.id, record.when, subscriber=record.subscriber, predict=record.predict)
     seen = PatternEvents(composite, alone.patterns[record.id], events)
+    seen.report(terminal)
     console = output_console()
     forecast = None
     if options.event is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,22 +10,23 @@ from typing import Any
 import numpy as np
 import orjson
 
+from vedette.cli.job import SHOWN
 from vedette.cli.lookup import python_events, unknown_event
 from vedette.cli.places import refuse_unwritable
 from vedette.cli.streams import EventStream
 from vedette.cli.terminal import Terminal
 from vedette.composite.alternatives import alternatives
-from vedette.composite.explain import PatternExplanation, explain_pattern, partition_of, partition_values
+from vedette.composite.explain import PatternExplanation, Unseen, explain_pattern, partition_of, partition_values
 from vedette.composite.machine_pictures import machine_picture
 from vedette.composite.matcher import Outcome, PatternMatcher
 from vedette.composite.shape import Shape
 from vedette.composite.standing import Seen
-from vedette.composite.telling import TIME, asked
+from vedette.composite.telling import asked
+from vedette.composite.times import times_of
 from vedette.errors import FileError, InputError
 from vedette.files.chunks import EventChunk, RejectedEvent
 from vedette.files.output import Target
 from vedette.language.ast import Composite, Step
-from vedette.language.evaluate import value_of
 from vedette.language.render import render
 from vedette.matching.patterns import PatternRecord, Predict
 from vedette.matching.subscriptions import Subscriptions
@@ -34,9 +34,7 @@ from vedette.prediction.model import Model
 from vedette.prediction.why import Forecast, forecast_at
 from vedette.schema.encode import encode
 from vedette.schema.schema import Schema
-from vedette.schema.types import TIMESTAMP
 
-_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _PICTURES = {".svg": "to_svg", ".mmd": "to_mermaid"}
 
 
@@ -58,12 +56,26 @@ class PatternEvents:
         """Chunks without what `match` rejects."""
         for chunk in events:
             self._unreadable += len(chunk.rejects)
-            rejects = chunk.rejected(encode(chunk.events, self._columns, self.schema).rejects)
+            broken = encode(chunk.events, self._columns, self.schema).rejects
+            untimed = times_of(chunk.events, self.schema).rejects
+            first = {reject.row: reject for reject in (*reversed(untimed), *reversed(broken))}
+            rejects = chunk.rejected(first[row] for row in sorted(first))
             self._rejected += rejects
             yield chunk.without({reject.row for reject in rejects})
 
     def __len__(self) -> int:
         return sum(map(len, self._chunks))
+
+    def report(self, terminal: Terminal) -> None:
+        """Say which events the pattern does not see, since `match` rejects them."""
+        count = len(self._rejected)
+        if count:
+            which = "1 event is" if count == 1 else f"{count:,} events are"
+            terminal.warn(
+                f"{which} rejected, as by `match`, so the pattern does not see {'it' if count == 1 else 'them'}"
+            )
+            for reject in self._rejected[:SHOWN]:
+                terminal.note(f"  {reject}")
 
     def find(self, id_: str) -> tuple[int, dict[str, Any]]:
         """The arrival number and content of an event by its id."""
@@ -77,7 +89,7 @@ class PatternEvents:
             seen += ids
         for reject in self._rejected:
             if str(reject.row) == id_ or orjson.dumps(id_).decode() in reject.raw:
-                raise InputError(f"event {id_!r} breaks the schema, so `match` rejects it: {reject}")
+                raise InputError(f"`match` rejects event {id_!r}, so the pattern does not see it: {reject}")
         raise unknown_event(self._name, id_, seen, first + self._unreadable, self._unreadable)
 
     def seen(self, number: int, event: dict[str, Any]) -> tuple[list[Seen], int]:
@@ -85,15 +97,14 @@ class PatternEvents:
         by = partition_of(self.composite)
         mine = partition_values(by, event, self.schema)
         found: list[tuple[int, int, Seen]] = []
-        latest = at = 0
+        latest: int | None = None  # the greatest time before a chunk
+        at = 0
         known: set[str] = set()
         for chunk in self._chunks:
-            for id_, own, one in zip(
-                chunk.ids.to_pylist(), chunk.own_ids.to_pylist(), python_events(chunk, range(len(chunk))), strict=True
-            ):
-                moment = value_of(TIME, TIMESTAMP, one, self.schema)
-                time = latest if moment is None else (moment - _EPOCH) // dt.timedelta(microseconds=1)
-                latest = max(latest, time)
+            times = times_of(chunk.events, self.schema).filled(latest).tolist()
+            latest = max([*times, *([] if latest is None else [latest])], default=None)
+            all_ids = zip(chunk.ids.to_pylist(), chunk.own_ids.to_pylist(), strict=True)
+            for (id_, own), time, one in zip(all_ids, times, python_events(chunk, range(len(chunk))), strict=True):
                 again = own is not None and own in known and at != number
                 if own is not None:
                     known.add(own)
@@ -151,15 +162,16 @@ class PatternEvents:
 
 def explained(
     events: PatternEvents, id_: str, model: Model | None, terminal: Terminal
-) -> tuple[PatternExplanation, Forecast | None]:
+) -> tuple[PatternExplanation | Unseen, Forecast | None]:
     """Where the pattern stands at an event, and its forecast where one is asked for."""
     with terminal.working(f"looking for event {id_}", "events"):
         number, event = events.find(id_)
     with terminal.working("following the pattern", "events"):
         seen, place = events.seen(number, event)
         explanation = explain_pattern(events.composite, seen, place, events.schema, events.record.text)
-        forecast = None if events.record.predict is None else events.forecast(number, model)
-    return explanation, forecast
+        if isinstance(explanation, Unseen) or events.record.predict is None:
+            return explanation, None
+        return explanation, events.forecast(number, model)
 
 
 def check_picture(place: str) -> None:

@@ -22,6 +22,7 @@ from vedette.files.subscriptions import read_subscriptions
 from vedette.matching.subscriptions import Subscriptions
 from vedette.prediction.context import Settings
 from vedette.prediction.model import Trainer
+from vedette.schema.encode import Reject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +75,12 @@ def train(options: TrainOptions) -> None:
                 if aside is not None:
                     aside.write(found.rejects)
             fine = chunk.without(rejected)
-            trainer.see(matcher.process(fine.events, ids=fine.own_ids.to_pylist()).observations)
+            untimed: list[Reject] = []
+            outcome = matcher.process(fine.events, ids=fine.own_ids.to_pylist(), rejects=untimed)
+            tally.count(0, len(untimed), fine.rejected(untimed))
+            if aside is not None:
+                aside.write(fine.rejected(untimed))
+            trainer.see(outcome.observations)
             bar.show(events.progress, tally.events)
         trainer.see(matcher.finish().observations)
         with terminal.working("writing the model"):

@@ -10,9 +10,8 @@ from typing import Any
 
 from vedette.composite.alternatives import shared_variable
 from vedette.composite.shape import DONE, Condition, Shape
-from vedette.composite.standing import Attempt, Partial, Seen, Standing, Timing
+from vedette.composite.standing import Attempt, Ended, Partial, Seen, Standing, Timing
 from vedette.composite.step_filters import Bindings
-from vedette.errors import InputError
 from vedette.language.ast import Composite, Step
 from vedette.language.evaluate import Event, value_of
 from vedette.language.render import duration, render
@@ -139,8 +138,14 @@ class PatternExplanation:
             yield from attempt.explanation.lines()
         for step in attempt.forbidden:
             yield f"✗ not {self._step_text(step)}   the event satisfies it"
+        if attempt.ended is not None:
+            yield f"✗ not {self._step_text(attempt.ended.step)}   {self._ending(attempt.ended)}"
         for timing in attempt.timings:
             yield f"{'✓' if timing.holds else '✗'} {self.timing_text(timing)}"
+
+    def _ending(self, ended: Ended) -> str:
+        position, _ = ended.partial.taken[-1]
+        return f"{ended.seen.name} satisfied it, which ended the wait after {self.shape.names[position]}"
 
     def timing_text(self, timing: Timing) -> str:
         """A time condition, and the value that decided it."""
@@ -152,24 +157,36 @@ class PatternExplanation:
         return self.text[step.span.start : step.span.end] or render(step)
 
 
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """An event that is in no partition of a pattern."""
+
+    missing: tuple[str, ...]  # the attributes of the partition that it has no value of
+
+    def __str__(self) -> str:
+        which = f"{' and '.join(self.missing)} {'is' if len(self.missing) == 1 else 'are'}"
+        return (
+            f"The pattern does not see the event: its {which} null, and the pattern goes by "
+            f"{'it' if len(self.missing) == 1 else 'them'}."
+        )
+
+
 def explain_pattern(
     composite: Composite, events: Sequence[Seen], at: int, schema: Schema | None, text: str
-) -> PatternExplanation:
+) -> PatternExplanation | Unseen:
     """Why the event at this place completes the pattern, or why not; `events` are in the order of their time."""
     chosen = events[at]
     by = partition_of(composite)
     key = partition_values(by, chosen.event, schema)
     if None in key:
-        missing = [path for path, value in zip(by, key, strict=True) if value is None]
-        raise InputError(
-            f"event {chosen.name!r} has no {' and no '.join(missing)}, so that it is in no partition of the pattern"
-        )
+        return Unseen(tuple(path for path, value in zip(by, key, strict=True) if value is None))
     mine = [seen for seen in events[: at + 1] if partition_values(by, seen.event, schema) == key]
     standing = Standing(composite, schema, text)
     for seen in mine[:-1]:
         standing.take(seen)
     before = tuple(standing.partials)
-    attempts = tuple(standing.take(chosen))
+    missed = standing.missed(chosen)
+    attempts = (*standing.take(chosen), *missed)
     satisfied = tuple(
         name
         for name, position in zip(standing.shape.names, standing.shape.positions, strict=True)
@@ -226,7 +243,11 @@ def _difference(shape: Shape, timing: Timing) -> str:
 
 def _length(microseconds: int) -> str:
     """A length of time, to be read by people."""
-    return str(dt.timedelta(microseconds=microseconds)) if microseconds >= 60_000_000 else duration(microseconds)
+    if microseconds < 60_000_000:
+        return duration(microseconds)
+    days, rest = divmod(microseconds, 86_400_000_000)
+    said = ["1 day" if days == 1 else f"{days:,} days"] if days else []
+    return ", ".join([*said, *([str(dt.timedelta(microseconds=rest))] if rest or not days else [])])
 
 
 def moment(microseconds: int) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from vedette.composite.shape import DONE, Condition, Marking, Shape
@@ -72,6 +72,15 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
+class Ended:
+    """A partial match that an event ended, since it satisfied a step that must not happen."""
+
+    partial: Partial
+    seen: Seen
+    step: Step
+
+
+@dataclass(frozen=True, slots=True)
 class Attempt:
     """A partial match, and what came of letting an event take one of its next positions."""
 
@@ -81,6 +90,7 @@ class Attempt:
     timings: tuple[Timing, ...]
     forbidden: tuple[Step, ...]  # steps that must not happen, and that the event satisfies
     after: tuple[Partial, ...]  # where it stands then; a marking of DONE is a match
+    ended: Ended | None = None  # before the event came, the partial match had been ended
 
     @property
     def fits(self) -> bool:
@@ -91,7 +101,8 @@ class Attempt:
     def faults(self) -> int:
         """How much is between this attempt and its success."""
         failed = 1 if self.explanation is None else len(self.explanation.failed)
-        return failed + sum(not timing.holds for timing in self.timings) + len(self.forbidden)
+        early = 0 if self.ended is None else 1
+        return failed + sum(not timing.holds for timing in self.timings) + len(self.forbidden) + early
 
 
 class Standing:
@@ -102,6 +113,7 @@ class Standing:
         self.shape = Shape(composite)
         self.steps = StepFilters(schema, text)
         self.partials: list[Partial] = []
+        self._ended: list[Ended] = []
 
     def attempts(self, seen: Seen) -> list[Attempt]:
         """What would come of the next event: one attempt per partial match and position that it may take."""
@@ -110,10 +122,29 @@ class Standing:
     def take(self, seen: Seen) -> list[Attempt]:
         """Let the next event happen; what came of it."""
         made = self.attempts(seen)
+        self._end(seen)
         kept = [partial for partial in self.partials if self._survives(partial, seen)]
         moved = [partial for attempt in made for partial in attempt.after if partial.marking != DONE]
         self.partials = self._distinct(kept, moved)
         return made
+
+    def missed(self, seen: Seen) -> list[Attempt]:
+        """The steps that an event would have taken of partial matches that were ended before it; the latest first."""
+        return [
+            replace(attempt, after=(), ended=ended)
+            for ended in reversed(self._ended)
+            if not self._is_hopeless(ended.partial, seen)
+            for attempt in self._attempts(ended.partial, seen)
+            if attempt.fits
+        ]
+
+    def _end(self, seen: Seen) -> None:
+        """Remember which partial matches this event ends."""
+        for partial in self.partials:
+            for step in self._happening(self.shape.waits(partial.marking), seen, partial.bindings):
+                self._ended.append(Ended(partial, seen, step))
+                break
+        del self._ended[:-_MOST]
 
     def _attempts(self, partial: Partial, seen: Seen) -> Iterator[Attempt]:
         waits = self.shape.waits(partial.marking)
