@@ -487,6 +487,34 @@ jars = ["nowhere.jar"]
     ]
 
 
+def test_a_schema_that_is_wrong_hides_nothing_of_the_subscriptions(folder: Path) -> None:
+    nowhere = '[subscriptions]\nfile = "nowhere.jsonl"\n' + SOURCE + SINK
+    for schema in ('schema = "nowhere.yaml"\n', "schema = 3\n"):
+        assert [mistake.line for mistake in mistakes(folder, schema + nowhere)] == [1, 3]
+    lines = ('{"id": "a", "when": "price <"}', '{"id": "b"}', '{"id": "c", "when": "[a = 1] ; [a = 2]"}')
+    (folder / "subscriptions.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    found = mistakes(folder, 'schema = "nowhere.yaml"\n' + BATCH)
+    assert [(Path(mistake.file).name, mistake.line) for mistake in found] == [
+        ("pipeline.toml", 1),
+        *(("subscriptions.jsonl", line) for line in (1, 2, 3)),
+    ]
+
+
+def test_a_schema_that_is_wrong_lets_no_types_be_guessed(folder: Path) -> None:
+    """What the subscriptions say of an attribute may be right by the schema that was meant."""
+    (folder / "subscriptions.jsonl").write_text('{"id": "a", "when": "at < \'2026-01-01\' and at > 3"}\n')
+    assert len(mistakes(folder, 'schema = "nowhere.yaml"\n' + BATCH)) == 1
+
+
+@pytest.mark.parametrize("schema", ["", 'schema = "schema.yaml"\n', 'schema = "nowhere.yaml"\n'])
+def test_a_pattern_is_sent_to_where_it_is_matched(folder: Path, schema: str) -> None:
+    (folder / "subscriptions.jsonl").write_text('{"id": "rise", "when": "[price < 1] ; [price > 2]"}\n')
+    *_, found = mistakes(folder, schema + BATCH)
+    assert found.message == "subscription 'rise': a pattern over several events: pipelines match filters only"
+    assert "`vedette match`" in str(found.hint)
+    assert "StreamMatcher" in str(found.hint)
+
+
 def test_the_whole_message(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     (folder / "pipeline.toml").write_text("mod = 1\n" + BATCH)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
 from vedette.errors import FilterError, InputError, Mistake, NotSupported
-from vedette.files.problems import FILTERS_ONLY, Problem, refusal
+from vedette.files.problems import FILTERS_ONLY, LEAVE_IT_OUT, Problem, refusal
 from vedette.files.schemas import read_schema
 from vedette.files.subscriptions import RejectedSubscription, SubscriptionFile, SubscriptionRecord, read_subscriptions
-from vedette.matching.templates import Templates
+from vedette.language.ast import Composite
+from vedette.language.parser import parse
+from vedette.matching.templates import IsPattern, Templates
 from vedette.schema.schema import Schema
 from vedette.spark.pipeline.draft import Draft
 from vedette.spark.pipeline.fields import shortened
@@ -21,6 +23,11 @@ from vedette.spark.pipeline.mistakes import Found, called, meant
 
 _MOST_BAD = 20  # of a kind are shown
 _MOST_READ = 100_000  # that are read for it: the rest is checked when all are compiled, before anything else begins
+_PATTERN = (
+    "a pattern over several events: pipelines match filters only\n"
+    "Hint: leave it out here; `vedette match` matches it, and StreamMatcher does in Python. "
+    "Pipelines will match patterns once they keep state from micro-batch to micro-batch"
+)
 
 
 def shown(path: str | os.PathLike[str]) -> str:
@@ -33,25 +40,29 @@ def shown(path: str | os.PathLike[str]) -> str:
 
 def check_contents(draft: Draft) -> Iterator[Found | Mistake]:
     """The mistakes: of keys of the pipeline file, and of lines of the others."""
-    schema: Schema | None = None
-    if draft.schema is not None:
+    # Of a schema that cannot be read nothing is known: subscriptions are then held against the language alone.
+    understand: Callable[[str], object] = _parsed
+    if "schema" not in draft.given:
+        understand = Templates(Schema({}, closed=False)).normal_form  # without any index
+    elif draft.schema is not None:
         try:
-            schema = _schema(draft.schema)
+            schema = read_schema(_local(draft.schema))
         except InputError as error:
             yield _at(("schema",), error)
         else:
+            understand = Templates(schema).normal_form
             yield from islice(_kept(draft.keep, schema), _MOST_BAD)
-    file = None if draft.subscriptions is None else draft.subscriptions.file
-    # Without the schema that was meant, the subscriptions would be judged by another one.
-    if file is not None and (draft.schema is None or schema is not None):
+    if draft.subscriptions is not None and draft.subscriptions.file is not None:
         try:
-            yield from _subscriptions(file, schema)
+            yield from _subscriptions(draft.subscriptions.file, understand)
         except InputError as error:
             yield _at(("subscriptions", "file"), error)
 
 
-def _schema(place: str) -> Schema:
-    return read_schema(_local(place))
+def _parsed(text: str) -> None:
+    expression = parse(text)
+    if isinstance(expression, Composite):
+        raise IsPattern(expression)
 
 
 def _local(place: str) -> Path:
@@ -83,10 +94,10 @@ def _dots(path: str) -> Iterator[int]:
     return (at for at, sign in enumerate(path) if sign == ".")
 
 
-def _subscriptions(file: str, schema: Schema | None) -> Iterator[Mistake]:
+def _subscriptions(file: str, understand: Callable[[str], object]) -> Iterator[Mistake]:
     rows = read_subscriptions(_local(file))
     name = shown(rows.source.name)
-    problems = _problems(rows, schema)
+    problems = _problems(rows, understand)
     for problem in problems[:_MOST_BAD]:
         whose = "" if problem.id is None else f"subscription {problem.id!r}: "
         message, _, hint = problem.body().partition("\nHint: ")
@@ -111,9 +122,8 @@ def _until_enough(records: Iterator[SubscriptionRecord]) -> Iterator[Subscriptio
         yield from records
 
 
-def _problems(rows: SubscriptionFile, schema: Schema | None) -> list[Problem]:
+def _problems(rows: SubscriptionFile, understand: Callable[[str], object]) -> list[Problem]:
     """One more than are shown, if there are as many."""
-    templates = Templates(Schema({}, closed=False) if schema is None else schema)  # without any index
     problems: list[Problem] = []
     rows.rejects = _Few()
     for record in _until_enough(islice(rows, _MOST_READ)):
@@ -122,12 +132,14 @@ def _problems(rows: SubscriptionFile, schema: Schema | None) -> list[Problem]:
         error: FilterError | NotSupported | None = refusal(record)
         if error is None:
             try:
-                templates.normal_form(record.when)
+                understand(record.when)
                 continue
             except FilterError as wrong:
                 error = wrong
+            except IsPattern:
+                error = NotSupported(_PATTERN)
             except NotSupported as more:
-                error = NotSupported(f"{more}: {FILTERS_ONLY}\nHint: leave it out, or write it as a filter")
+                error = NotSupported(f"{more}: {FILTERS_ONLY}\n{LEAVE_IT_OUT}")
         problems.append(Problem.of_error(record, error))
     problems += map(Problem.of_reject, rows.rejects)
     return sorted(problems, key=lambda problem: problem.line)
