@@ -47,6 +47,24 @@ _LATER = "timestamp '1970-01-01T00:00:08Z'"
             id="two times that are known, one of which a repetition may replace",
         ),
         pytest.param(
+            "a:[kind = 'a'] @ (t(c) - t(b) <= 4 s) and b:[u > 0] and ([true] @ (t(a) - t(b) < 1 s) and c:[kind = 'a'])",
+            [{"kind": "a"}, {"time": 12, "kind": "a"}, {}, {"time": 13, "kind": "a"}, {"u": 2}],
+            1,
+            id="two partial matches, each with the better of two times",
+        ),
+        pytest.param(
+            "([true] and a:[true] @ (t(a) - t(b) <= 3 s)){1,2} and b:[true]",
+            [{}, {}, {"time": 11}],
+            1,
+            id="a repetition that need not come in time, since it need not come",
+        ),
+        pytest.param(
+            "[s = $z and r = $n] ; [s = $z and s != $n]",
+            [{"s": "x", "r": "x", "time": 0}, {"s": "x"}],
+            0,
+            id="another variable compared with what the stream is partitioned by",
+        ),
+        pytest.param(
             "[kind = 'a'] ; [kind = 'b'] within 1 s",
             [{"kind": "a", "time": -10}, {"kind": "b"}],
             1,

@@ -104,25 +104,24 @@ def draft(record: PatternRecord, uid: int, schema: Schema, numbers: Numbers) -> 
     return Draft(uid, record, composite, shape, number, steps, absent, tuple(asked.variables), tuple(symbols))
 
 
-def _implied(composite: Composite, shape: Shape, shared: str | None, text: str) -> str | None:
-    """The attribute whose comparisons with its variable say nothing, as it is the same in all of a partition."""
+def _implied(composite: Composite, shape: Shape, shared: str | None, text: str) -> frozenset[str]:
+    """The variables that say nothing: they are only compared with what is the same in all of a partition."""
     if shared is None:
-        return None
+        return frozenset()
     tests = [
         test
         for step in (*(position.step for position in shape.positions), *shape.absent)
         for way in alternatives(step, text)
         for test in way.tests
     ]
-    joined = {test.variable for test in tests if test.binds and test.path == shared}
-    alone = all(test.path == shared and test.binds for test in tests if test.variable in joined)
-    return shared if alone else None
+    others = {test.variable for test in tests if not test.binds or test.path != shared}
+    return frozenset(test.variable for test in tests if test.variable not in others)
 
 
 class _Asking:
     """Steps as numbers of filters and tests of variables."""
 
-    def __init__(self, text: str, numbers: Numbers, dropped: str | None) -> None:
+    def __init__(self, text: str, numbers: Numbers, dropped: frozenset[str]) -> None:
         self._text = text
         self._numbers = numbers
         self._dropped = dropped
@@ -145,7 +144,7 @@ class _Asking:
                     test.binds,
                 )
                 for test in tests
-                if test.path != self._dropped
+                if test.variable not in self._dropped
             ),
         )
 

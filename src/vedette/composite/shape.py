@@ -72,7 +72,7 @@ class Position:
     step: Step
     name: str
     copies: Copies
-    optional: bool  # it stands in an `or`
+    optional: bool  # it stands in an `or`, or in a repetition beyond the least
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,8 @@ class Shape:
         self._places: list[Place] = []
         self._asked: list[tuple[TimeCondition, Copies, frozenset[int] | None]] = []
         self._repetitions = 0
-        self._choices = 0  # the `or`s around what is being built
+        self._choices = self._extras = 0  # the `or`s and repetitions beyond the least around what is being built
+        self._has_choices = False
         self._master = Thread()
         first, last = self._built(composite.pattern, self._master, ())
         self._master.first, self._master.last = first, {place.number for place in last}
@@ -126,7 +127,9 @@ class Shape:
     def _built(self, node: Pattern, thread: Thread, copies: Copies) -> tuple[list[Place], list[Place]]:
         """The places that may come first, and those that may come last."""
         if isinstance(node, Step):
-            self.positions.append(Position(node, node.label or str(len(self.positions) + 1), copies, self._choices > 0))
+            self.positions.append(
+                Position(node, node.label or str(len(self.positions) + 1), copies, self._choices + self._extras > 0)
+            )
             place = self._place(thread, position=len(self.positions) - 1)
             return [place], [place]
         if isinstance(node, Conditioned):
@@ -144,6 +147,7 @@ class Shape:
                 place.threads.append(child)
             return [place], [place]
         if isinstance(node, Either):
+            self._has_choices = True
             self._choices += 1
             built = [self._built(part, thread, copies) for part in node.parts]
             self._choices -= 1
@@ -165,7 +169,9 @@ class Shape:
         ends: list[Place] = []
         before: list[Place] = []
         for copy in range(1, node.most + 1):
+            self._extras += copy > node.least
             begin, last = self._built(node.part, thread, (*copies, (which, copy)))
+            self._extras -= copy > node.least
             _join(before, begin, contiguous=True)
             first = first or begin
             if copy >= node.least:
@@ -229,7 +235,7 @@ class Shape:
     def _shared_registers(self) -> list[int]:
         """The register of every slot; slots that are never needed at one time share one."""
         # In an `and` steps come in no fixed order, and with an `or` it may stay open whether a step was there.
-        alone = any(place.threads for place in self._places) or any(each.optional for each in self.positions)
+        alone = any(place.threads for place in self._places) or self._has_choices
         lives: list[list[int]] = [[] for _ in self.slots]
         for condition in self.conditions:
             for slot in {condition.left, condition.right, condition.scope} - {-1}:
@@ -259,7 +265,7 @@ class Shape:
             if one.op not in (Comparator.LT, Comparator.LE) or one.right < 0 or one.scope >= 0:
                 continue
             due = self.positions_of(one.left)
-            sure = not any(self.positions[position].optional for position in due)
+            sure = not all(self.positions[position].optional for position in due)
             if sure and due <= future and not self.positions_of(one.right) & future:
                 yield one.right, one.microseconds - (one.op is Comparator.LT)
 

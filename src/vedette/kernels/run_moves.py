@@ -21,6 +21,7 @@ from vedette.kernels.run_tests import holds_all, newer, tested
 from vedette.kernels.runs import (
     ACCEPT_BEGIN,
     ACCEPT_END,
+    ALIVE,
     BLOCK_BEGIN,
     BLOCK_END,
     BLOCK_PRIMITIVE,
@@ -29,6 +30,7 @@ from vedette.kernels.runs import (
     CONDITION_BEGIN,
     CONDITION_END,
     DIGEST,
+    ENDING,
     EXPANDED,
     EXPIRY_BEGIN,
     EXPIRY_END,
@@ -561,7 +563,7 @@ def advance(
                         r = run_hash[home & (run_hash.shape[0] - 1)]
                         while r >= 0:
                             if (
-                                runs[r, R_ALIVE]
+                                runs[r, R_ALIVE] == ALIVE
                                 and runs[r, R_STATE] == s
                                 and runs[r, R_PART] == part
                                 and runs[r, R_BOUND] == pending[q, 5]
@@ -603,7 +605,8 @@ def advance(
                                     if new_better and not old_better:
                                         if into < 0:
                                             into = r
-                                        else:  # it makes several useless
+                                        else:  # it makes several useless, and nobody else may take their place
+                                            runs[r, R_ALIVE] = ENDING
                                             if ended_count >= ended.shape[0]:
                                                 ended = _longer(ended, ended_count + 1)
                                             ended[ended_count] = r
@@ -633,7 +636,7 @@ def advance(
                             runs[r, R_STATE] = s
                             runs[r, R_PART] = part
                             runs[r, R_BOUND] = pending[q, 5]
-                            runs[r, R_ALIVE] = 1
+                            runs[r, R_ALIVE] = ALIVE
                             runs[r, R_BORN] = -1
                             runs[r, R_HASH] = home
                             h = home & (run_hash.shape[0] - 1)
