@@ -149,8 +149,8 @@ def test_a_checkpoint_of_another_pipeline_is_refused(checkpoint: Checkpoint) -> 
     assert str(caught.value).splitlines() == [
         f"the checkpoint {checkpoint.root} was made by another pipeline:",
         *(f"  {each}" for each in differences(FACTS, other)),
-        "Hint: put that back as it was; choose another `checkpoint`; or remove the checkpoint to begin anew: "
-        "all events are read again then",
+        "Hint: put that back as it was; choose another `checkpoint`, and other folders for the sinks; "
+        "or begin anew: remove the checkpoint and every folder that its sinks wrote, and all events are read again",
     ]
 
 

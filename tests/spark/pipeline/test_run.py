@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.spark.pipeline.workplace import Record, Workplace, compiled, expected, pairs
-from vedette.errors import FileError, PipelineError, RunError
+from vedette.errors import DeliveryError, FileError, PipelineError, RunError
 from vedette.spark.pipeline.config import load
 from vedette.spark.pipeline.progress import BatchReport, Report, Summary
 from vedette.spark.pipeline.run import run
@@ -184,8 +185,17 @@ def test_a_checkpoint_of_another_source_is_refused(place: Workplace, spark: Spar
     run(load(place.pipeline), spark=spark)
     (tmp_path / "elsewhere").mkdir()
     place.describe(mode="available-now", checkpoint="state", source={"type": "jsonl", "path": "elsewhere"})
-    with pytest.raises(PipelineError, match=r"(?s)was made by another pipeline.*the path of the source"):
+    with pytest.raises(PipelineError, match=r"(?s)was made by another pipeline.*the path of the source") as caught:
         run(load(place.pipeline), spark=spark)
+    # What the hint says is enough to begin anew, and no less is.
+    assert "remove the checkpoint and every folder that its sinks wrote" in str(caught.value)
+    shutil.rmtree(tmp_path / "state")
+    (tmp_path / "elsewhere" / "1.jsonl").write_text('{"id": "new", "price": 1}\n')
+    with pytest.raises(DeliveryError, match="holds batches of another stream"):
+        run(load(place.pipeline), spark=spark)
+    shutil.rmtree(tmp_path / "out")
+    run(load(place.pipeline), spark=spark)
+    assert pairs(place.rows()) == [("new", "all"), ("new", "cheap")]
 
 
 def test_a_micro_batch_that_fails_is_done_again(

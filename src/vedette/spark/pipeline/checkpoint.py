@@ -32,7 +32,8 @@ _WHOSE = "vedette/pipeline.json"
 _BATCHES = "vedette/batches"
 _SNAPSHOTS = "vedette/snapshots"
 _REMEMBERED = 100  # micro-batches whose versions stay written down, for people to look up
-_ANEW = "or remove the checkpoint to begin anew: all events are read again then"
+# Folders refuse the batches of another stream; tables and topics take them, as more of the same.
+_ANEW = "or begin anew: remove the checkpoint and every folder that its sinks wrote, and all events are read again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,5 +212,5 @@ def _refuse_others(record: Mapping[str, Any], facts: Mapping[str, Any], name: st
     if changed:
         raise PipelineError(
             "\n".join([f"the checkpoint {name} was made by another pipeline:", *(f"  {each}" for each in changed)])
-            + f"\nHint: put that back as it was; choose another `checkpoint`; {_ANEW}"
+            + f"\nHint: put that back as it was; choose another `checkpoint`, and other folders for the sinks; {_ANEW}"
         )
