@@ -153,8 +153,13 @@ WRONG = {
         "`servers` of [source] is missing",
         "host:",
     ),
-    "webhook": Case(
-        BATCH + '[[sinks]]\ntype = "webhook"\nurl = "ftp://x" #!\n', "`url` of sink 2 has not the form", "with http"
+    "webhook without http": Case(
+        BATCH + '[[sinks]]\ntype = "webhook"\nurl = "hunter2:80" #!\n',
+        "`url` of sink 2 does not begin with http:// or https://",
+        'write e.g. "http://localhost:8080/hook"',
+    ),
+    "webhook without a host": Case(
+        BATCH + '[[sinks]]\ntype = "webhook"\nurl = "https:///hook" #!\n', "`url` of sink 2 names no host", "http://"
     ),
     "jdbc address": Case(
         SUBSCRIPTIONS + '[source]\ntype = "jdbc"\ntable = "t"\nurl = "postgresql://h/d" #!\n' + SINK, "no JDBC", "jdbc:"

@@ -17,6 +17,7 @@ from vedette.spark.pipeline.locations import located
 
 _LONGEST_PLACE = 4096
 _SERVER = re.compile(r"(?:[^\s,/:\[\]]+|\[[0-9a-fA-F:.]+\]):[0-9]{1,5}")
+_WEB = re.compile(r"https?://([^\s/]*)")
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _SECRET_NAME = re.compile(
     r"(?:password|passwd|pwd|secret|secret[._-]?key|jaas\.config|token|authorization|api[._-]?key)$"
@@ -90,6 +91,16 @@ def _topic(value: str) -> str:
     return value
 
 
+def _web_address(value: str) -> str:
+    """Not repeated in messages: there may be a secret in it."""
+    found = _WEB.match(value)
+    if found is None:
+        raise wrong("does not begin with http:// or https://", 'write e.g. "http://localhost:8080/hook"')
+    if not found[1]:
+        raise wrong("names no host", 'write e.g. "http://localhost:8080/hook"')
+    return value
+
+
 def _bound(value: Any) -> Any:
     if isinstance(value, dt.datetime):
         return value.isoformat(" ")
@@ -157,6 +168,7 @@ def secret(variable: str) -> SecretStr:
 Text = Annotated[str, Field(min_length=1)]
 Server = Annotated[str, AfterValidator(_server)]
 Topic = Annotated[str, AfterValidator(_topic)]
+WebAddress = Annotated[str, AfterValidator(_web_address)]
 Bound = Annotated[int | str, BeforeValidator(_bound)]
 Texts = Annotated[tuple[Text, ...], Field(strict=False)]  # TOML has lists, not tuples
 Positive = Annotated[int, Field(ge=1, le=2**31 - 1)]

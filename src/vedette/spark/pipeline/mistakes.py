@@ -239,10 +239,8 @@ def _out_of_range(error: ErrorDetails, path: KeyPath, _: type[Part]) -> _Words:
     return f"{called(path)} is {shortened(str(error['input']), 20)}; it must be {limit}", None
 
 
-def _pattern(error: ErrorDetails, path: KeyPath, model: type[Part]) -> _Words:
-    if path[-1] == "name":
-        return f"{called(path)} cannot be a name", "letters, digits, `_`, `-` and `.`, at most 64, no space"
-    return f"{called(path)} has not the form it should have", _first_sentence(keys_of(model).get(str(path[-1]), ""))
+def _no_name(_: ErrorDetails, path: KeyPath, __: type[Part]) -> _Words:
+    return f"{called(path)} cannot be a name", "letters, digits, `_`, `-` and `.`, at most 64, no space"
 
 
 def _own_words(error: ErrorDetails, path: KeyPath, _: type[Part]) -> _Words:
@@ -265,6 +263,6 @@ _WORDS: Mapping[str, Callable[[ErrorDetails, KeyPath, type[Part]], _Words]] = {
     "too_long": _too_many,
     "greater_than_equal": _out_of_range,
     "less_than_equal": _out_of_range,
-    "string_pattern_mismatch": _pattern,
+    "string_pattern_mismatch": _no_name,  # names alone have a pattern
     "wrong": _own_words,
 }

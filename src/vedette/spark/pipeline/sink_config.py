@@ -19,6 +19,7 @@ from vedette.spark.pipeline.fields import (
     Topic,
     Variable,
     Variables,
+    WebAddress,
     secret,
 )
 
@@ -107,7 +108,7 @@ class WebhookSink(_Sink):
     """POST requests with JSON. At least once, with stable ids."""
 
     type: Literal["webhook"]
-    url: Annotated[str, Field(pattern=r"^https?://[^\s/]+")]
+    url: WebAddress
     """Where they go, with http:// or https://."""
     headers: Options = Field(default_factory=dict)
     """Headers of every request."""
