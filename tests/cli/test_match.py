@@ -168,7 +168,7 @@ def test_expired_subscriptions_are_left_out(events: Path, tmp_path: Path) -> Non
     subscriptions = write_lines(tmp_path / "s.jsonl", [expired, SUBSCRIPTIONS[0]])
     result = vedette("match", subscriptions, events, "-o", "-")
     assert pairs(result.stdout) == [("e1", "s1")]
-    assert "1 subscriptions have expired" in result.stderr
+    assert "1 subscription has expired and is left out" in result.stderr
 
 
 # ---------------------------------------------------------------- events that cannot be read

@@ -125,7 +125,7 @@ def test_events_that_come_too_late(subscriptions: Path, tmp_path: Path) -> None:
     found = [(row["event"], row["subscription"]) for row in _rows(result.stdout)]
     assert ("e5", "break-in") in found
     assert ("e2", "denied") in found  # a filter is matched whenever an event comes
-    assert f"1 events came too late for patterns (they are in {late})" in result.stderr
+    assert f"1 event came too late for patterns (they are in {late})" in result.stderr
     assert json.loads(late.read_text()) == {
         "line": 4,
         "reason": "too late for patterns",
@@ -134,6 +134,9 @@ def test_events_that_come_too_late(subscriptions: Path, tmp_path: Path) -> None:
     strict = vedette("match", subscriptions, events, "-o", "-", "--lateness", "0 s")
     assert ("e5", "break-in") not in [(row["event"], row["subscription"]) for row in _rows(strict.stdout)]
     assert "2 events came too late for patterns (--late FILE writes them aside)" in strict.stderr
+    alone = vedette("match", subscriptions, events, "-o", "-", "--late", late)
+    assert alone.exit_code == 2
+    assert "without --lateness no event comes too late" in " ".join(alone.stderr.replace("│", " ").split())
     wrong = vedette("match", subscriptions, events, "-o", "-", "--lateness", "a while")
     assert wrong.exit_code == 2
     assert "no length of time" in wrong.stderr
@@ -144,7 +147,7 @@ def test_an_id_that_comes_again_counts_once(tmp_path: Path) -> None:
     events = write_lines(tmp_path / "e.jsonl", [{"id": "a", "x": 1}, {"id": "a", "x": 1}])
     result = vedette("match", subscriptions, events, "-o", "-")
     assert result.stdout == ""
-    assert "1 events have an id that was there before" in result.stderr
+    assert "1 event has an id that was there before" in result.stderr
 
 
 def test_events_without_an_id_are_numbered(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def model(tmp_path: Path) -> Path:
     result = vedette("train", subscriptions, history, "-o", place)
     assert result.exit_code == 0, result.stderr
     assert result.stdout == ""
-    assert f"2,000 events, 1 patterns: {place} is written" in result.stderr
+    assert f"2,000 events, 1 pattern: {place} is written" in result.stderr
     return place
 
 
@@ -93,6 +93,49 @@ def test_nothing_to_learn(subscriptions: list[dict[str, Any]], told: str, tmp_pa
     assert result.exit_code == 1
     assert told in result.stderr
     assert files_in(tmp_path) == before
+
+
+def test_what_a_model_does_not_know_is_said(model: Path, tmp_path: Path) -> None:
+    events = write_lines(tmp_path / "events.jsonl", _days(2, 20))
+    known = tmp_path / "subscriptions.jsonl"
+    fine = vedette("match", known, events, "-o", "-", "--model", model)
+    assert "Warning" not in fine.stderr
+    assert "Forecasts begin from nothing" not in fine.stderr
+    without = vedette("match", known, events, "-o", "-")
+    assert without.stderr.count("Forecasts begin from nothing") == 1
+    spaced = HEAT | {"id": "same", "when": "[temp>30]{4}  by city"}
+    changed = HEAT | {"id": "changed", "when": "[temp > 31]{4} by city"}
+    others = write_lines(tmp_path / "others.jsonl", [spaced, changed])
+    told = "Warning: the model knows nothing of 1 pattern that forecasts are asked for: 'changed' (it knows patterns by"
+    assert told in vedette("match", others, events, "-o", "-", "--model", model).stderr
+    assert told in vedette("explain", others, events, "-s", "changed", "-e", "d1", "--model", model).stderr
+    nothing = write_lines(tmp_path / "nothing.jsonl", [SUBSCRIPTIONS[2]])
+    unused = vedette("match", nothing, events, "-o", "-", "--model", model)
+    assert unused.exit_code == 0
+    assert "Warning: no pattern asks for forecasts (with `predict`): --model changes nothing here" in unused.stderr
+
+
+@pytest.mark.parametrize(
+    ("history", "told"),
+    [
+        ([], "history.jsonl: it has no events\nHint: "),
+        (["oops"], "history.jsonl: all of its events are rejected\nHint"),
+    ],
+)
+def test_an_empty_history_makes_no_model(history: list[str], told: str, tmp_path: Path) -> None:
+    place = write_lines(tmp_path / "s.jsonl", [HEAT])
+    result = vedette("train", place, write_lines(tmp_path / "history.jsonl", history), "-o", tmp_path / "x.model")
+    assert result.exit_code == 1
+    assert told in result.stderr
+    assert not (tmp_path / "x.model").exists()
+
+
+def test_a_history_that_a_pattern_does_not_see_is_said(tmp_path: Path) -> None:
+    place = write_lines(tmp_path / "s.jsonl", [HEAT])
+    history = write_lines(tmp_path / "history.jsonl", [{"id": "d0", "temp": 35, "city": None}])
+    result = vedette("train", place, history, "-o", tmp_path / "x.model")
+    assert result.exit_code == 0
+    assert "Warning: the model knows nothing of 1 pattern that forecasts are asked for: 'heat'" in result.stderr
 
 
 def test_rejected_events_are_not_learnt_from(tmp_path: Path) -> None:

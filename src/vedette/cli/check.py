@@ -14,7 +14,7 @@ from rich.text import Text
 
 from vedette.cli.endings import BAD_INPUT
 from vedette.cli.places import refuse_clashes
-from vedette.cli.terminal import Terminal, error_console, output_console
+from vedette.cli.terminal import Terminal, counted, error_console, output_console
 from vedette.composite.lint import lint
 from vedette.errors import FilterError, NotSupported
 from vedette.files.problems import Problem, refusal
@@ -140,24 +140,20 @@ def _summary(findings: Findings) -> Text:
     kinds = findings.kinds
     good = kinds["filter"] + kinds["operator"] + kinds["pattern"]
     parts = [
-        *([_counted(kinds["filter"], "filter")] if kinds["filter"] or not good else []),
-        *([_counted(kinds["operator"], "filter") + " with operators"] if kinds["operator"] else []),
-        *([_counted(kinds["pattern"], "pattern")] if kinds["pattern"] else []),
+        *([counted(kinds["filter"], "filter")] if kinds["filter"] or not good else []),
+        *([counted(kinds["operator"], "filter") + " with operators"] if kinds["operator"] else []),
+        *([counted(kinds["pattern"], "pattern")] if kinds["pattern"] else []),
         *([f"{kinds['expired']:,} expired and left out"] if kinds["expired"] else []),
     ]
     errors, warnings = findings.count("error"), findings.count("warning")
     verdict = ("no problems", "bold green")
     if errors or warnings:
         verdict = (
-            f"{_counted(errors, 'error')}, {_counted(warnings, 'warning')}",
+            f"{counted(errors, 'error')}, {counted(warnings, 'warning')}",
             "bold red" if errors else "bold yellow",
         )
     said = ", ".join(parts) if good or kinds["expired"] else "no subscriptions that can be read"
     return Text.assemble(f"{findings.source}: {said}; ", verdict, ".")
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 # ---------------------------------------------------------------- for programs

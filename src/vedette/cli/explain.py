@@ -13,6 +13,7 @@ from rich.text import Text
 from vedette.cli.explanations import styled
 from vedette.cli.lookup import find_event, find_subscription, python_events
 from vedette.cli.places import refuse_clashes
+from vedette.cli.reports import report_learnt
 from vedette.cli.streams import EventStream, paths_of
 from vedette.cli.terminal import Terminal, output_console
 from vedette.errors import FilterError, NotSupported, SchemaError
@@ -121,6 +122,8 @@ def _explain_pattern(
     alone = Subscriptions(events.schema)
     alone.add(record.id, record.when, subscriber=record.subscriber, predict=record.predict)
     seen = PatternEvents(composite, alone.patterns[record.id], events)
+    if model is not None:
+        report_learnt(alone.patterns.values(), model, terminal)
     seen.report(terminal)
     console = output_console()
     forecast = None

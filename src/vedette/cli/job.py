@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from vedette.cli.terminal import counted
 from vedette.files.chunks import EventChunk, RejectedEvent
 from vedette.files.matched import ChunkMatcher
 from vedette.files.notices import PREDICTION, Notices
@@ -44,9 +45,10 @@ class Tally:
         return self.events / self.matched_s if self.matched_s else 0.0
 
     def __str__(self) -> str:
-        predictions = f"{self.predictions:,} predictions, " if self.predictions else ""
+        predictions = f"{counted(self.predictions, 'prediction')}, " if self.predictions else ""
         return (
-            f"{self.events:,} events against {self.subscriptions:,} subscriptions: {self.matches:,} matches, "
+            f"{counted(self.events, 'event')} against {counted(self.subscriptions, 'subscription')}: "
+            f"{counted(self.matches, 'match', 'matches')}, "
             f"{predictions}{self.rejected:,} rejected; {self.matched_s:.1f} s, {self.rate:,.0f} events/s "
             f"(after {self.prepared_s:.1f} s of preparation)"
         )

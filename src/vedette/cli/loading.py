@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from vedette.cli.streams import EventStream
-from vedette.cli.terminal import Terminal
+from vedette.cli.terminal import Terminal, counted
 from vedette.files.loading import load_rows
 from vedette.files.problems import BadSubscriptions
 from vedette.files.subscriptions import SubscriptionFile, SubscriptionRecord
@@ -25,7 +25,9 @@ def load_subscriptions(
             file, schema, records=records, told=lambda number: bar.show(file.progress, number), patterns=True
         )
     if file.expired:
-        terminal.note(f"{file.expired:,} subscriptions have expired and are left out")
+        out = "is left out" if file.expired == 1 else "are left out"
+        have = counted(file.expired, "subscription has", "subscriptions have")
+        terminal.note(f"{have} expired and {out}")
     return subscriptions
 
 

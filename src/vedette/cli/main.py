@@ -106,6 +106,11 @@ def match_command(
     """
     from vedette.cli.match import MatchOptions, match
 
+    if late is not None and lateness is None:
+        raise typer.BadParameter(
+            "without --lateness no event comes too late: say how late they may come, e.g. --lateness '5 min'",
+            param_hint="--late",
+        )
     match(
         MatchOptions(
             subscriptions=subscriptions,
@@ -152,7 +157,8 @@ def explain_command(
     """Say why an event matched a subscription, or why not: every part, the value seen, the nearest miss.
 
     Without --event: which parts of a filter fail most often, over all events, or how far a pattern came. Of a pattern
-    and an event: which steps that satisfies, where the pattern stands, its forecast.
+    and an event: which steps that satisfies, where the pattern stands, its forecast. Patterns see all events in the
+    order of their time, as `match` shows them without --lateness.
     """
     from vedette.cli.explain import ExplainOptions, explain
 

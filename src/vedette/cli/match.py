@@ -15,7 +15,7 @@ from vedette.cli.job import SHOWN, Output, Tally
 from vedette.cli.lengths import microseconds
 from vedette.cli.loading import load_by_events
 from vedette.cli.places import STANDARD, refuse_clashes
-from vedette.cli.reports import note_schema, report_lost, report_rejects, warn_of_unheard
+from vedette.cli.reports import note_schema, report_learnt, report_lost, report_rejects, warn_of_unheard
 from vedette.cli.streams import EventStream, paths_of
 from vedette.cli.terminal import Terminal
 from vedette.errors import NotSupported
@@ -78,7 +78,7 @@ def match(options: MatchOptions) -> Tally:
         begin = time.perf_counter()
         tally = Tally()
         job = _prepare(options, tally, terminal)
-        stream = _stream(job, options, lateness, late) if job.subscriptions.patterns else None
+        stream = _stream(job, options, lateness, late, terminal) if job.subscriptions.patterns else None
         if stream is not None:
             engine = _streamed(job, stream)
         else:
@@ -130,7 +130,9 @@ def _local(job: _Job) -> _MatchAll:
     return match_all
 
 
-def _stream(job: _Job, options: MatchOptions, lateness: int | None, late: RejectWriter | None) -> StreamJob:
+def _stream(
+    job: _Job, options: MatchOptions, lateness: int | None, late: RejectWriter | None, terminal: Terminal
+) -> StreamJob:
     if options.engine is Engine.SPARK:
         count = len(job.subscriptions.patterns)
         raise NotSupported(
@@ -141,6 +143,7 @@ def _stream(job: _Job, options: MatchOptions, lateness: int | None, late: Reject
     from vedette.prediction.model import Model
 
     model = None if options.model is None else Model.load(options.model)
+    report_learnt(job.subscriptions.patterns.values(), model, terminal)
     return StreamJob(job.subscriptions, job.chunks, lateness=lateness, cap=options.cap, model=model, late=late)
 
 

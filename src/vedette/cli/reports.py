@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from vedette.cli.job import Tally
 from vedette.cli.streams import EventStream
-from vedette.cli.terminal import Terminal
+from vedette.cli.terminal import Terminal, counted
 from vedette.language.families import similar
 from vedette.schema.schema import Schema
 
 if TYPE_CHECKING:
     from vedette.composite.matcher import Counts
+    from vedette.matching.patterns import PatternRecord
+    from vedette.prediction.model import Model
 
 _SHOWN = 5  # attributes that no event has and that are named
 
@@ -40,12 +42,31 @@ def _is_object(path: str, schema: Schema) -> bool:
     return any(known.startswith(f"{path}.") for known in schema)
 
 
+def report_learnt(records: Iterable[PatternRecord], model: Model | None, terminal: Terminal) -> None:
+    """Of which patterns forecasts are asked for, and nothing was learnt from history."""
+    forecast = [record for record in records if record.predict is not None]
+    if not forecast:
+        if model is not None:
+            terminal.warn("no pattern asks for forecasts (with `predict`): --model changes nothing here")
+        return
+    if model is None:
+        terminal.note("Forecasts begin from nothing, and are learnt as events come (`vedette train` makes a --model)")
+        return
+    unknown = model.lacks(forecast)
+    if unknown:
+        named = ", ".join(map(repr, unknown[:_SHOWN])) + (", …" if len(unknown) > _SHOWN else "")
+        terminal.warn(
+            f"the model knows nothing of {counted(len(unknown), 'pattern')} that forecasts are asked for: {named} "
+            "(it knows patterns by their text and features: train it again when these change)"
+        )
+
+
 def report_rejects(tally: Tally, aside: str | None, terminal: Terminal) -> None:
     """Events that could not be read, or break the schema."""
     if not tally.rejected:
         return
     where = "--rejects FILE writes them aside" if aside is None else f"they are in {aside}"
-    terminal.warn(f"{tally.rejected:,} of {tally.events:,} events rejected ({where})", lost=True)
+    terminal.warn(f"{tally.rejected:,} of {counted(tally.events, 'event')} rejected ({where})", lost=True)
     for reject in tally.first_rejects:
         terminal.console.print(f"  {reject}", markup=False)
     if tally.rejected > len(tally.first_rejects):
@@ -56,12 +77,14 @@ def report_lost(counts: Counts, aside: str | None, cap: int, terminal: Terminal)
     """What patterns did not see, or gave up."""
     if counts.late:
         where = "--late FILE writes them aside" if aside is None else f"they are in {aside}"
-        terminal.warn(f"{counts.late:,} events came too late for patterns ({where})", lost=True)
+        terminal.warn(f"{counted(counts.late, 'event')} came too late for patterns ({where})", lost=True)
     if counts.duplicates:
-        terminal.note(f"{counts.duplicates:,} events have an id that was there before: patterns count each once")
+        have = counted(counts.duplicates, "event has", "events have")
+        terminal.note(f"{have} an id that was there before: patterns count each once")
     if counts.shed:
+        lost = counted(counts.shed, "partial match was", "partial matches were")
         terminal.warn(
-            f"{counts.shed:,} partial matches were given up: more than {cap:,} in a partition "
+            f"{lost} given up: more than {cap:,} in a partition "
             "(--cap keeps more; a window or a partition in the pattern needs fewer)",
             lost=True,
         )

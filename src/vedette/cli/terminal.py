@@ -32,6 +32,11 @@ def output_console() -> Console:
     return OutputConsole(highlight=False, soft_wrap=True)
 
 
+def counted(count: int, what: str, many: str | None = None) -> str:
+    """`1 event`, `2,000 events`."""
+    return f"{count:,} {what if count == 1 else many or f'{what}s'}"
+
+
 def say_error(message: str) -> None:
     """One error, as every command shows it."""
     error_console().print(Text.assemble(("Error: ", "bold red"), message))

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from vedette.cli.job import Tally
 from vedette.cli.loading import load_by_events
 from vedette.cli.places import refuse_clashes, refuse_unwritable
-from vedette.cli.reports import note_schema, report_lost, report_rejects
+from vedette.cli.reports import note_schema, report_learnt, report_lost, report_rejects
 from vedette.cli.streams import EventStream
-from vedette.cli.terminal import Terminal
+from vedette.cli.terminal import Terminal, counted
 from vedette.composite.matcher import PatternMatcher
 from vedette.composite.telling import asked
 from vedette.errors import InputError
@@ -83,13 +83,21 @@ def train(options: TrainOptions) -> None:
             trainer.see(outcome.observations)
             bar.show(events.progress, tally.events)
         trainer.see(matcher.finish().observations)
+        if tally.events == tally.rejected:
+            why = "all of its events are rejected" if tally.events else "it has no events"
+            raise InputError(
+                f"nothing can be learnt from {events.name}: {why}\n"
+                "Hint: a history is events as they happened, with the attributes that the patterns speak of"
+            )
+        model = trainer.model()
         with terminal.working("writing the model"):
-            trainer.model().save(options.out)
+            model.save(options.out)
     report_rejects(tally, options.rejects, terminal)
     report_lost(matcher.counts, None, options.cap, terminal)
+    report_learnt(watched.patterns.values(), model, terminal)
     seconds = time.perf_counter() - begin
     terminal.note(
-        f"{tally.events:,} events, {len(watched.patterns):,} patterns: {options.out} is written; "
+        f"{counted(tally.events, 'event')}, {counted(len(watched.patterns), 'pattern')}: {options.out} is written; "
         f"{seconds:.1f} s, {tally.events / max(seconds, 1e-9):,.0f} events/s"
     )
 

@@ -39,6 +39,10 @@ class Model:
     def __contains__(self, name: object) -> bool:
         return name in self._counts
 
+    def lacks(self, records: Records) -> list[str]:
+        """The ids of patterns that are to be forecast and of which it knows nothing."""
+        return [one.id for one in watched(records).values() if one.name not in self]
+
     def counts(self, name: str) -> Counts:
         """A copy of what is known of a pattern, that may go on counting."""
         return self._counts.get(name, Counts()) + Counts()
@@ -94,7 +98,7 @@ class Model:
             raise SnapshotError(f"{path} is not a model: {error}\nHint: make it anew with vedette train") from error
 
     def __repr__(self) -> str:
-        return f"<Model: {len(self):,} patterns>"
+        return f"<Model: {len(self):,} {'pattern' if len(self) == 1 else 'patterns'}>"
 
 
 class Trainer:
