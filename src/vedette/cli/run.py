@@ -48,7 +48,8 @@ def run(path: str, *, metrics: str | None, quiet: bool, debug: bool) -> None:
         report.close()
     report.note(f"{'Stopped' if summary.stopped else 'Done'}: {summary}")
     if summary.rejects and pipeline.quarantine is None:
-        report.warn(f"{summary.rejects:,} rows were rejected; a [quarantine] in {path} would keep them", lost=True)
+        rows, them = ("1 row was", "it") if summary.rejects == 1 else (f"{summary.rejects:,} rows were", "them")
+        report.warn(f"{rows} rejected; a [quarantine] in {path} would keep {them}", lost=True)
 
 
 def _describe(pipeline: Pipeline, terminal: Terminal) -> None:

@@ -71,13 +71,43 @@ def test_quiet_says_only_what_is_lost() -> None:
 
 
 def test_the_first_rejects_are_shown_unless_somebody_keeps_them() -> None:
+    first = tuple(f"bad.jsonl:{line}: is no JSON" for line in (2, 7, 11))
+    counts = {"events": 10, "matches": 0, "rejects": 3}
     said, out = terminal(quiet=True)
-    for number in range(20):
-        said.batch(report(number, example="bad.jsonl:7: is no JSON"))
-    assert out.getvalue().splitlines() == ["Warning: rejected: bad.jsonl:7: is no JSON (and 1 more)"] * 5
+    said.batch(report(0, examples=first, counts=counts))
+    later = tuple(f"more.jsonl:{line}: is bad" for line in (1, 2, 3))
+    for number in range(1, 20):
+        said.batch(report(number, examples=later, counts=counts))
+    assert out.getvalue().splitlines() == [
+        *(f"Warning: rejected: {each}" for each in first),
+        "Warning: rejected: more.jsonl:1: is bad",
+        "Warning: rejected: more.jsonl:2: is bad (and 1 more)",
+    ]
     said, out = terminal(quarantine=True)
-    said.batch(report(example="bad.jsonl:7: is no JSON"))
+    said.batch(report(examples=first))
     assert "bad.jsonl" not in out.getvalue()
+
+
+def test_of_many_rejects_the_first_are_shown_and_the_others_counted() -> None:
+    said, out = terminal(quiet=True)
+    places = tuple(f"bad.jsonl:{line}: is bad" for line in range(1, 6))
+    said.batch(report(examples=places, counts={"events": 99, "matches": 0, "rejects": 1204}))
+    assert out.getvalue().splitlines()[0] == "Warning: rejected: bad.jsonl:1: is bad"
+    assert out.getvalue().splitlines()[4:] == ["Warning: rejected: bad.jsonl:5: is bad (and 1,199 more)"]
+
+
+def test_few_events_have_no_rate_and_one_is_no_plural() -> None:
+    said, out = terminal()
+    said.batch(report(0, counts={"events": 1, "matches": 1, "rejects": 1}, lag=Lag(1, "files")))
+    told = (
+        "micro-batch 0 · 1 event · 1 match · 1 rejected · 1 file behind · version 0123456789ab of 2,500 subscriptions"
+    )
+    assert out.getvalue() == f"{told}\n"
+    said, out = terminal()
+    said.batch(report(0, total_s=1000.0))
+    assert " · 1 event/s · " in out.getvalue()
+    few = Summary(batches=1, events=3, matches=1, seconds=5.0)
+    assert str(few) == "3 events in 1 batch: 1 match, 0 rejected; 5.0 s"
 
 
 def test_a_report_that_nobody_hears() -> None:
@@ -96,7 +126,7 @@ def test_the_summary() -> None:
     summary.add(report(3, counts=None))  # it had been written before, by a run that was killed
     summary.seconds = 2
     assert str(summary) == "3,000 events in 4 batches: 90 matches, 6 rejected; 2.0 s, 1,500 events/s"
-    assert str(Summary()) == "0 events in 0 batches: 0 matches, 0 rejected; 0.0 s, 0 events/s"
+    assert str(Summary()) == "0 events in 0 batches: 0 matches, 0 rejected; 0.0 s"
 
 
 def test_metrics() -> None:

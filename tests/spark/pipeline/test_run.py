@@ -121,11 +121,19 @@ def test_several_sinks_with_routing_and_a_quarantine(place: Workplace, spark: Sp
 
 def test_rejects_without_a_quarantine_are_counted_and_shown(place: Workplace, spark: SparkSession) -> None:
     place.describe()
-    place.publish("1.jsonl", [*events(0, 3), "nonsense"])
+    place.publish("1.jsonl", [*events(0, 3), "nonsense", *events(3, 9), "more nonsense"])
     heard = Heard()
     summary = run(load(place.pipeline), spark=spark, report=heard)
-    assert summary.rejects == 1
-    assert "1.jsonl:4" in str(heard.batches[0].example)
+    assert summary.rejects == 2
+    assert [example.split(": ")[0] for example in heard.batches[0].examples] == ["1.jsonl:4", "1.jsonl:11"]
+
+
+def test_without_rejects_none_are_shown(place: Workplace, spark: SparkSession) -> None:
+    place.describe()
+    place.publish("1.jsonl", events(0, 3))
+    heard = Heard()
+    run(load(place.pipeline), spark=spark, report=heard)
+    assert heard.batches[0].examples == ()
 
 
 # ---------------------------------------------------------------- available now

@@ -12,7 +12,7 @@ from tests.spark.pipeline.workplace import Workplace
 from vedette.errors import FileError
 from vedette.schema.schema import Schema
 from vedette.spark.pipeline.config import Pipeline, load
-from vedette.spark.pipeline.counting import Counter, first_reject, matches, rejects
+from vedette.spark.pipeline.counting import Counter, first_rejects, matches, rejects
 from vedette.spark.pipeline.failures import explained, whole
 from vedette.spark.pipeline.stages import STAGES, Work, outcomes
 from vedette.spark.pipeline.starting import DELTA, KAFKA, conf_of, storage_of, store_of
@@ -109,19 +109,30 @@ def test_counting_reads_nothing_twice(spark: SparkSession, tmp_path: Path) -> No
             yield batch
 
     rows = spark.createDataFrame(
-        [("s1", None, None), ("s2", None, None), (None, "b:2", "is bad"), (None, "a:1", "is worse")],
+        [
+            ("s1", None, None),
+            (None, "b:2", "is bad"),
+            (None, "a:11", "is worse"),
+            ("s2", None, None),
+            (None, "a:2", "is worst"),
+            (None, "b", "is unreadable"),
+        ],
         "subscription string, place string, reason string",
     )
     counter = Counter()
     seen = counter.on(
-        rows.mapInArrow(pass_on, rows.schema), matches=matches(), rejects=rejects(), example=first_reject()
+        rows.mapInArrow(pass_on, rows.schema), matches=matches(), rejects=rejects(), examples=first_rejects(2)
     )
     assert counter.found(ran=False) is None
     seen.write.parquet(str(tmp_path / "out"))
     found = counter.found(ran=True)
     assert found is not None
-    assert (found["matches"], found["rejects"], found["example"]["place"]) == (2, 2, "a:1")
-    assert passed.value == 4
+    assert (found["matches"], found["rejects"]) == (2, 4)
+    assert [(each["place"], each["reason"]) for each in found["examples"]] == [
+        ("a:2", "is worst"),
+        ("a:11", "is worse"),
+    ]
+    assert passed.value == 6
 
 
 # ---------------------------------------------------------------- failures

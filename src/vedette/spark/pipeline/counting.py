@@ -44,6 +44,10 @@ def rejects() -> Column:
     return F.count(F.col("reason"))
 
 
-def first_reject() -> Column:
-    """One of the rows that were set aside, always the same: the one whose place comes first as a text."""
-    return F.min(F.when(F.col("reason").isNotNull(), F.struct("place", "reason")))
+def first_rejects(most: int) -> Column:
+    """So many of the rows that were set aside, always the same: those whose places come first."""
+    # A place ends in a number, of a line or of a record: as texts, 11 would come before 2.
+    number = F.regexp_extract("place", r"(?s)([0-9]*)\z", 1)
+    ahead = F.substring(F.col("place"), F.lit(1), F.length("place") - F.length(number))
+    order = F.struct(ahead, F.length(number), number, F.col("reason"))
+    return F.min_by(F.struct("place", "reason"), F.when(F.col("reason").isNotNull(), order), most)

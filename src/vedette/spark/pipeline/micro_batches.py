@@ -17,7 +17,7 @@ from vedette.spark.pipeline import counting, stages
 from vedette.spark.pipeline.checkpoint import Ledger, Use
 from vedette.spark.pipeline.config import Pipeline, SinkConfig
 from vedette.spark.pipeline.jobs import described
-from vedette.spark.pipeline.progress import BatchReport, Report
+from vedette.spark.pipeline.progress import EXAMPLES, BatchReport, Report
 from vedette.spark.pipeline.routing import notifications, rejected, routed
 from vedette.spark.pipeline.sinks.base import Batch, Sink
 from vedette.spark.pipeline.sources import Source
@@ -79,7 +79,7 @@ class MicroBatches:
                 stages.outcomes(read.on(events), work),
                 matches=counting.matches(),
                 rejects=counting.rejects(),
-                example=counting.first_reject(),
+                examples=counting.first_rejects(EXAMPLES),
             )
         self.report.step(number, "matching")
         shared = self._is_shared()
@@ -136,8 +136,7 @@ class MicroBatches:
         if found is None:
             return
         report.counts = {"events": read.events(), "matches": found["matches"], "rejects": found["rejects"]}
-        if found["example"] is not None:
-            report.example = f"{found['example']['place']}: {found['example']['reason']}"
+        report.examples = tuple(f"{each['place']}: {each['reason']}" for each in found["examples"] or ())
 
 
 class _Reading:

@@ -17,7 +17,8 @@ from rich.text import Text
 
 _EVERY_S = 10.0  # plain lines of a stream come no more often
 _WINDOW_S = 10.0  # the time that a rate is taken over
-_EXAMPLES = 5  # rejected rows that are shown
+EXAMPLES = 5  # rejected rows that are shown
+_RATED = 1000  # from so many events on a rate says more than how long it took to begin
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class Lag:
     unit: str  # "events", "files"
 
     def __str__(self) -> str:
-        return f"{self.count:,} {self.unit} behind"
+        return f"{counted(self.count, self.unit.removesuffix('s'))} behind"
 
 
 @dataclass(slots=True)
@@ -40,7 +41,7 @@ class BatchReport:
     subscriptions: int
     again: bool = False  # it had begun before, in a run that was cut short
     counts: dict[str, int] | None = None  # events, matches, rejects; None: it had been written before
-    example: str | None = None  # one of the rejects
+    examples: tuple[str, ...] = ()  # the first of the rejects, by their places
     seconds: dict[str, float] = field(default_factory=dict)  # by stage
     total_s: float = 0.0
     lag: Lag | None = None
@@ -72,11 +73,11 @@ class Summary:
         self.version = report.version
 
     def __str__(self) -> str:
-        rate = self.events / self.seconds if self.seconds else 0.0
+        rated = self.events >= _RATED and self.seconds > 0
         return (
-            f"{_counted(self.events, 'event')} in {_counted(self.batches, 'batch')}: "
-            f"{_counted(self.matches, 'match')}, {self.rejects:,} rejected; "
-            f"{self.seconds:.1f} s, {rate:,.0f} events/s"
+            f"{counted(self.events, 'event')} in {counted(self.batches, 'batch')}: "
+            f"{counted(self.matches, 'match')}, {self.rejects:,} rejected; "
+            f"{self.seconds:.1f} s{f', {_rate(self.events / self.seconds)}' if rated else ''}"
         )
 
 
@@ -133,11 +134,8 @@ class TerminalReport(Report):
 
     def batch(self, report: BatchReport) -> None:
         """Now and then in plain lines; always in the live one."""
-        if report.example is not None and not self._quarantine and self._shown < _EXAMPLES:
-            self._shown += 1
-            count = report.count("rejects")
-            more = f" (and {count - 1:,} more)" if count > 1 else ""
-            self.warn(f"rejected: {report.example}{more}", lost=True)
+        if not self._quarantine:
+            self._show_rejects(report)
         now = time.monotonic()
         self._recent.append((now, report.count("events")))
         while now - self._recent[0][0] > _WINDOW_S and len(self._recent) > 1:
@@ -161,6 +159,15 @@ class TerminalReport(Report):
         if self._live is not None:
             self._live.update(Spinner("dots", Text(text)))
 
+    def _show_rejects(self, report: BatchReport) -> None:
+        """The first ones of the run; with the last of a micro-batch, how many more it has."""
+        shown = report.examples[: EXAMPLES - self._shown]
+        self._shown += len(shown)
+        more = report.count("rejects") - len(shown)
+        for number, example in enumerate(shown, 1):
+            rest = f" (and {more:,} more)" if more and number == len(shown) else ""
+            self.warn(f"rejected: {example}{rest}", lost=True)
+
     def _rate(self, report: BatchReport) -> float:
         """Events a second over the last seconds, waiting included; of the first batch while it worked."""
         if len(self._recent) < 2:
@@ -171,17 +178,22 @@ class TerminalReport(Report):
     def _told(self, report: BatchReport, rate: float) -> str:
         parts = [
             f"micro-batch {report.number}",
-            f"{rate:,.0f} events/s",
-            _counted(self._since.events, "event"),
-            _counted(self._since.matches, "match"),
+            *([_rate(rate)] if self._since.events >= _RATED else []),
+            counted(self._since.events, "event"),
+            counted(self._since.matches, "match"),
             f"{self._since.rejects:,} rejected",
             *([] if report.lag is None else [str(report.lag)]),
-            f"version {report.version} of {_counted(report.subscriptions, 'subscription')}",
+            f"version {report.version} of {counted(report.subscriptions, 'subscription')}",
         ]
         return " · ".join(parts)
 
 
-def _counted(number: int, noun: str) -> str:
+def _rate(events: float) -> str:
+    return f"{counted(round(events), 'event')}/s"
+
+
+def counted(number: int, noun: str) -> str:
+    """So many of them, one or more."""
     plural = f"{noun}es" if noun.endswith("ch") else f"{noun}s"
     return f"{number:,} {noun if number == 1 else plural}"
 

@@ -22,7 +22,7 @@ from vedette.spark.pipeline.checkpoint import Ledger, SparkLog
 from vedette.spark.pipeline.config import Pipeline, SinkConfig
 from vedette.spark.pipeline.failures import explained, whole
 from vedette.spark.pipeline.micro_batches import MicroBatches
-from vedette.spark.pipeline.progress import BatchReport, Report, Summary, lag_of, metrics_line
+from vedette.spark.pipeline.progress import BatchReport, Report, Summary, counted, lag_of, metrics_line
 from vedette.spark.pipeline.sinks.base import sink_of
 from vedette.spark.pipeline.sources import source_of
 from vedette.spark.pipeline.starting import session_of, storage_of, store_of
@@ -104,8 +104,8 @@ class _Run:
 
     def _accepted(self, version: Version) -> None:
         self._report.note(
-            f"New subscriptions: version {version.version}, {version.subscriptions:,} of them, from the next "
-            "micro-batch on"
+            f"New subscriptions: version {version.version} of {counted(version.subscriptions, 'subscription')}, "
+            "from the next micro-batch on"
         )
 
     def _refused(self, refusal: Refusal) -> None:
