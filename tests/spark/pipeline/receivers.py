@@ -173,7 +173,7 @@ class Hook:
 
 
 class Screen:
-    """Standard output; all rows fit. The ids are what is looked for, columns may be folded."""
+    """Standard output, so wide that all rows fit. The ids are what is looked for."""
 
     def __init__(self, capsys: Any) -> None:
         self._capsys = capsys
