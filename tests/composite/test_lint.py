@@ -96,6 +96,32 @@ def test_findings(text: str, code: str, says: str) -> None:
     assert [message for each, message in _findings(text) if each == code and says in message], _findings(text)
 
 
+OPEN = Schema.of({"a.x": "int", "ip": "string"}, closed=False)
+
+
+@pytest.mark.parametrize("schema", [None, Schema.of({"ip": "string"}, closed=False)])
+def test_attributes_that_look_like_those_of_another_step(schema: Schema | None) -> None:
+    text = "a:[x = 1] ; b:[x = 2 and ip = a.ip] within 1 h"
+    (found,) = lint(check(parse(text), schema, text))
+    assert (found.code, text[found.start : found.end]) == ("label", "ip = a.ip")
+    assert found.message == "a.ip is an attribute of the same event, not the ip of step a"
+    assert found.hint is not None
+    assert "[… ip = $x] ; [… ip = $x]" in found.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "schema"),
+    [
+        ("a:[x = 1] ; b:[ip = a.ip] within 1 h", OPEN),  # events have an object of that name
+        ("order:[order.x = order.y] ; [x = 1] within 1 h", None),
+        ("a:[x = 1] ; b:[a.x = 1] within 1 h", None),
+        ("a:[x = 1] ; b:[ip = c.ip] within 1 h", None),
+    ],
+)
+def test_attributes_that_are_inside_objects(text: str, schema: Schema | None) -> None:
+    assert lint(check(parse(text), schema, text)) == ()
+
+
 def test_places_are_those_of_the_text() -> None:
     text = "a:[x = 1] ;\nb:[x = 2] @ (t(b) - t(a) > 10 min) within 5 min"
     (found,) = lint(check(parse(text), SCHEMA, text))

@@ -310,3 +310,26 @@ def test_every_step_of_a_pattern_is_checked() -> None:
 def test_patterns_that_make_no_sense_are_refused(text: str, message: str) -> None:
     with pytest.raises(FilterError, match=message):
         check(parse(text), SCHEMA, text)
+
+
+def test_the_place_of_a_partition_is_its_attribute() -> None:
+    text = "[price < 5] ; [price < 5] by issue, issues"
+    with pytest.raises(FilterError) as caught:
+        check(parse(text), SCHEMA, text)
+    assert caught.value.text[caught.value.start : caught.value.end] == "issues"
+    assert caught.value.column == 37
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("a:[price < 5] ; [issue = a.issue]", "unknown attribute a.issue", "[… issue = $x] ; [… issue = $x]"),
+        ("a:[price < 5] ; [issue = b.issue]", "unknown attribute b.issue", "did you mean issue?"),
+        ("[issue = ?x] ; [issue = ?x]", "nothing binds the variable ?x", "several steps is a join variable: $x"),
+    ],
+)
+def test_values_of_other_steps_are_join_variables(text: str, message: str, hint: str) -> None:
+    with pytest.raises(FilterError, match=message.replace("?", r"\?")) as caught:
+        check(parse(text), SCHEMA, text)
+    assert caught.value.hint is not None
+    assert hint in caught.value.hint

@@ -95,6 +95,12 @@ def test_many_at_once_or_none() -> None:
         ({"within": True}, InputError, "`within` of `predict` is True"),
         ({"within": 3, "threshold": 1.5}, InputError, "`threshold` of `predict` is 1.5, not a probability"),
         ({"within": 3, "treshold": 0.5}, InputError, "'treshold'\nHint: did you mean `threshold`"),
+        (
+            {"within": "3", "treshold": 2, "features": 1},
+            InputError,
+            "'treshold'; `within` of `predict` is '3', not a number of events; `features` of `predict` is 1, not a "
+            "list of filters\nHint: did you mean `threshold`.; write e.g. ",
+        ),
         ({"within": 3, "horizon": 0.5}, InputError, "'horizon'\nHint: it has `within`"),
         ({"within": 3, "features": "n > 1"}, InputError, "not a list of filters"),
         ({"within": 3, "features": ["n > 1"] * 17}, InputError, "are 17, more than 16"),

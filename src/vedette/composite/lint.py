@@ -25,10 +25,12 @@ from vedette.language.ast import (
     Step,
     TimeCondition,
 )
-from vedette.language.checked import Checked
+from vedette.language.checked import Checked, PairAtom, leaves
+from vedette.language.hints import of_another_step
 from vedette.language.lint import Lint
 from vedette.language.lint import lint as lint_filters
 from vedette.language.render import duration
+from vedette.schema.schema import Schema
 
 Bound: TypeAlias = tuple[str, str, int]  # t(first) - t(second) <= microseconds
 _ORIGIN, _BEGIN, _END = "0", "<", ">"  # the beginning of time, of the window, its end: no label is like these
@@ -48,6 +50,7 @@ def lint(checked: Checked) -> tuple[Lint, ...]:
     if isinstance(composite, Composite):
         found += _conditions(composite, checked.text)
         found += _unbounded(composite, checked.text)
+        found += _labelled(checked)
     return tuple(sorted(found, key=lambda each: (each.start, -each.end)))
 
 
@@ -200,6 +203,27 @@ def _bounded(
             if within is not None and any((first in part) != (second in part) for part in within):
                 return True
     return False
+
+
+# ---------------------------------------------------------------- attributes that look like those of another step
+
+
+def _labelled(checked: Checked) -> Iterator[Lint]:
+    labels = {one.step.label for one in checked.steps if one.step.label is not None}
+    for one in checked.steps:
+        for leaf in leaves(one.root):
+            for path in (leaf.left.path, leaf.right.path) if isinstance(leaf, PairAtom) else ():
+                hint = of_another_step(path, labels - {one.step.label})
+                if hint is not None and not _is_known(path, checked.schema):
+                    label, _, name = path.partition(".")
+                    message = f"{path} is an attribute of the same event, not the {name} of step {label}"
+                    yield Lint("label", message, *_place(leaf.node.span), checked.text, hint)
+
+
+def _is_known(path: str, schema: Schema | None) -> bool:
+    """The schema has it, or something beside it."""
+    beside = f"{path.partition('.')[0]}."
+    return schema is not None and any(known.startswith(beside) for known in schema)
 
 
 # ---------------------------------------------------------------- the steps of a pattern

@@ -357,6 +357,7 @@ class Composite:
     by: tuple[str, ...] = ()
     within: int | None = None  # microseconds
     span: Span = _span()
+    by_spans: tuple[Span, ...] = field(default=(), compare=False, repr=False)  # as many as `by` has, or none
 
 
 Expression: TypeAlias = Filter | Composite

@@ -72,6 +72,7 @@ from vedette.language.families import (
     shown,
     similar,
 )
+from vedette.language.hints import of_another_step
 from vedette.language.infer import inferred
 from vedette.language.joins import check_variables
 from vedette.language.likes import ESCAPE, escaped
@@ -91,11 +92,11 @@ _PARSED = frozenset({Kind.TIMESTAMP, Kind.DATE, Kind.IP})
 def check(expression: Expression, schema: Schema | None = None, text: str = "") -> Checked:
     """The filter or pattern with its types known; FilterError at the place where it makes no sense."""
     if not isinstance(expression, Composite):
-        return Checked(expression, _Checker(expression, schema, text, False).root(), (), schema, text)
+        return Checked(expression, _Checker(expression, schema, text).root(), (), schema, text)
     check_names(expression, schema, text)
-    steps = tuple(
-        CheckedStep(step, _Checker(step.filter, schema, text, True).root()) for step in steps_of(expression.pattern)
-    )
+    written = tuple(steps_of(expression.pattern))
+    labels = frozenset(step.label for step in written if step.label is not None)
+    steps = tuple(CheckedStep(step, _Checker(step.filter, schema, text, labels).root()) for step in written)
     check_variables(expression, schema, text)
     return Checked(expression, None, steps, schema, text)
 
@@ -108,11 +109,13 @@ def _column(path: str, kind: Kind, is_list: bool) -> Column:
 class _Checker:
     """Checks one filter."""
 
-    def __init__(self, node: Filter, schema: Schema | None, text: str, in_pattern: bool) -> None:
+    def __init__(
+        self, node: Filter, schema: Schema | None, text: str, labels: frozenset[str] | None = None
+    ) -> None:  # labels: those of the pattern that the filter is a step of
         self._node = node
         self._schema = schema
         self._text = text
-        self._in_pattern = in_pattern
+        self._labels = labels
         self._bound: frozenset[str] | None = None
         closed = schema is not None and schema.closed
         self._inferred = None if closed else inferred(node, text)
@@ -326,7 +329,8 @@ class _Checker:
             return declared
         if self._inferred is None:
             known = self._schema or ()
-            self._fail(f"unknown attribute {attribute.path}", attribute.span, similar(attribute.path, known))
+            hint = of_another_step(attribute.path, self._labels or ()) or similar(attribute.path, known)
+            self._fail(f"unknown attribute {attribute.path}", attribute.span, hint)
         return self._inferred.get(attribute.path)
 
     def _presence(self, attribute: Attribute) -> Column:
@@ -415,7 +419,7 @@ class _Checker:
         if isinstance(operand, Attribute | Quantified):
             self._type_of(operand.attribute if isinstance(operand, Quantified) else operand)
         elif isinstance(operand, JoinVariable):
-            if not self._in_pattern:
+            if self._labels is None:
                 hint = "it stands for the same value in several steps, as in [ip = $x] ; [ip = $x]"
                 self._fail(f"the join variable ${operand.name} has a meaning only in a pattern", operand.span, hint)
         elif isinstance(operand, Variable):
@@ -423,6 +427,8 @@ class _Checker:
                 self._bound = bound_in(self._node)
             if operand.name not in self._bound:
                 hint = f"an operator binds it, as in people(?{operand.name})"
+                if self._labels is not None:
+                    hint = f"the same value in several steps is a join variable: ${operand.name}"
                 self._fail(f"nothing binds the variable ?{operand.name}", operand.span, hint)
 
 

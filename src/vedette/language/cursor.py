@@ -38,13 +38,13 @@ class Cursor:
             raise self.wrong(expected or f"'{tag}'", (tag,) if tag.isalpha() else (), help=help)
         self.at += 1
 
-    def close(self, opening: int, expected: str) -> None:
+    def close(self, opening: int, expected: str, *, help: str | None = None) -> None:
         """Step over the parenthesis that closes the one at a token."""
         if self.tags[self.at] == END:
             where = FilterError("", text=self.text, start=self.starts[opening])
             help = f"close the '(' of line {where.line}, column {where.column}"
             raise self.wrong(expected, help=help)
-        self.expect(")", expected)
+        self.expect(")", expected, help=help)
 
     def plain_name(self, expected: str) -> str:
         """Step over a name without dots and backticks: a label, a unit."""

@@ -53,6 +53,33 @@ _FOREIGN: Final = {
     "includes": "write 'contains'",
     "near": "write x within 5 km of point(-73.9, 40.7)",
 }
+# What people know from other languages of patterns, where a step or a group has just ended.
+_REPEATED: Final = "a repetition has bounds, from 1 on: [ … ]{1,5}"
+_FOLLOWED: Final = "steps are joined with ';' (some time later) or ',' (at once): [x = 1] ; [x = 2]"
+_PARTITION: Final = "write 'by' alone, behind the pattern: by user, host"
+_AFTER_STEP: Final = {
+    "+": _REPEATED,
+    "*": _REPEATED,
+    "?": "a step that may be missing is a choice: ([x = 1] ; [x = 2]) or [x = 2]",
+    **dict.fromkeys(("->", "=>", "[", "then", "followed"), _FOLLOWED),
+    **dict.fromkeys(("group", "partition"), _PARTITION),
+}
+
+
+def after_step(tokens: Tokens, at: int) -> str | None:
+    """What may mend a pattern at what follows a step or a group, if it is a habit from elsewhere."""
+    word = tokens.texts[at].lower()
+    if word == "-" and tokens.texts[at + 1] == ">":
+        word = "->"
+    return None if tokens.tags[at] == STRING else _AFTER_STEP.get(word)
+
+
+def of_another_step(path: str, labels: Iterable[str]) -> str | None:
+    """What says that an attribute has the value that it has in another step, if a path begins with a step's label."""
+    label, _, name = path.partition(".")
+    if not name or label not in labels:
+        return None
+    return f"the same value in two steps is a join variable: [… {name} = $x] ; [… {name} = $x]"
 
 
 def unclosed(tokens: Tokens, at: int) -> str | None:

@@ -29,7 +29,7 @@ _PARTS = 100  # of an AND or OR that are compared with each other
 class Lint:
     """One finding, and where it is: [start, end) in the text."""
 
-    code: OneOf["never", "always", "redundant", "unbounded"]
+    code: OneOf["never", "always", "redundant", "unbounded", "label"]
     message: str
     start: int
     end: int

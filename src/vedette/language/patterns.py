@@ -10,7 +10,7 @@ from vedette.language import ast, limits, literals
 from vedette.language.ast import Comparator, Span
 from vedette.language.cursor import WORDS
 from vedette.language.filters import FilterParser
-from vedette.language.hints import similar
+from vedette.language.hints import after_step, similar
 from vedette.language.lexer import END, NUMBER
 
 _COMPARATORS: Final = {c.value: c for c in Comparator if c is not Comparator.SAME} | {
@@ -45,7 +45,7 @@ class PatternParser(FilterParser):
         """The text as one pattern, with its partition and its window."""
         self.labels, self.absent, self.used = {}, set(), []
         part = self.either()
-        by: tuple[str, ...] = ()
+        by: dict[str, Span] = {}
         within: int | None = None
         while self.tags[self.at] in ("by", "within"):
             if self.tags[self.at] == "by":
@@ -53,10 +53,13 @@ class PatternParser(FilterParser):
             else:
                 within = self.window(within)
         if self.tags[self.at] != END:
-            raise self.wrong("',', ';', 'and', 'or', '@', 'by', 'within' or the end", ("and", "or", "by", "within"))
+            expected = "',', ';', 'and', 'or', '@', 'by', 'within' or the end"
+            help = after_step(self.tokens, self.at)
+            raise self.wrong(expected, ("and", "or", "by", "within"), help=help)
         self.check_nodes()
         self.check_labels()
-        return ast.Composite(part.pattern, by, within, Span(self.starts[0], self.ends[self.at - 1]))
+        span = Span(self.starts[0], self.ends[self.at - 1])
+        return ast.Composite(part.pattern, tuple(by), within, span, tuple(by.values()))
 
     def check_labels(self) -> None:
         """Every label in a time condition names a step that takes an event."""
@@ -172,7 +175,7 @@ class PatternParser(FilterParser):
         self.deeper()
         self.at = at + 1
         part = self.either()
-        self.close(at, "',', ';', 'and', 'or', '@' or ')'")
+        self.close(at, "',', ';', 'and', 'or', '@' or ')'", help=after_step(self.tokens, self.at))
         self.depth -= 1
         return part
 
@@ -229,20 +232,20 @@ class PatternParser(FilterParser):
             raise self.limit(f"a repetition of more than {limits.PATTERN_STEPS:,} times", at)
         return int(count)
 
-    def partition(self, known: tuple[str, ...]) -> tuple[str, ...]:
+    def partition(self, known: dict[str, Span]) -> dict[str, Span]:
         """`by a, b`."""
         if known:
             raise self.wrong("the end", help="write all attributes behind one 'by': by user, host")
-        paths: list[str] = []
+        paths: dict[str, Span] = {}
         while not paths or self.tags[self.at] == ",":
             self.at += 1
             at = self.at
-            path = self.attribute().path
+            attribute = self.attribute()
             self.check_nodes()
-            if path in paths:
-                raise self.error(f"'{path}' is named twice", self.starts[at], self.ends[at])
-            paths.append(path)
-        return tuple(paths)
+            if attribute.path in paths:
+                raise self.error(f"'{attribute.path}' is named twice", self.starts[at], self.ends[at])
+            paths[attribute.path] = attribute.span
+        return paths
 
     def window(self, known: int | None) -> int:
         """`within 10 min`."""

@@ -50,8 +50,8 @@ def check_names(composite: Composite, schema: Schema | None, text: str) -> None:
                     _fail(f"no step has the label {label}", span.start, span.end, text, similar(label, labels))
     if schema is None:
         return
-    span = composite.span
-    for path in composite.by:
+    spans = composite.by_spans or (composite.span,) * len(composite.by)
+    for path, span in zip(composite.by, spans, strict=True):
         declared = schema.type_of(path)
         if declared is None and schema.closed:
             _fail(f"unknown attribute {path} to partition by", span.start, span.end, text, similar(path, schema))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,18 +37,12 @@ class Predict:
             return given
         if not isinstance(given, Mapping):
             raise InputError(f"`predict` is {reprlib.repr(given)}, not an object\nHint: {_HINT}")
-        for name in given:
-            if name not in _KEYS:
-                near = similar(str(name), _KEYS)
-                hint = f"did you mean `{near}`?" if near else f"it has {', '.join(f'`{key}`' for key in _KEYS)}"
-                raise InputError(f"`predict` has a part that is not known: {name!r}\nHint: {hint}")
-        within, threshold = given.get("within"), given.get("threshold", THRESHOLD)
-        if type(within) is not int or within < 1:
-            raise _bad("within", within, "a number of events")
-        if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
-            raise _bad("threshold", threshold, "a probability")
+        wrong = list(_mistakes(given))
+        if wrong:
+            hints = dict.fromkeys(hint for _, hint in wrong)
+            raise InputError(f"{'; '.join(what for what, _ in wrong)}\nHint: {'; '.join(hints)}")
         features = given.get("features")
-        return cls(within, float(threshold), () if features is None else _features(features))
+        return cls(given["within"], float(given.get("threshold", THRESHOLD)), tuple(features or ()))
 
     def check(self, schema: Schema) -> None:
         """FilterError or NotSupported where a feature is no filter over these attributes."""
@@ -73,18 +67,23 @@ class PatternRecord:
     predict: Predict | None = None
 
 
-def _features(given: Any) -> tuple[str, ...]:
-    if isinstance(given, str) or not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
-        raise InputError(
-            f"`features` of `predict` is {reprlib.repr(given)}, not a list of filters\n"
-            """Hint: write e.g. {"within": 10, "features": ["temp > 25", "weekday in (6, 7)"]}"""
-        )
-    if len(given) > _FEATURES:
-        raise InputError(
-            f"`features` of `predict` are {len(given)}, more than {_FEATURES}\nHint: keep the best of them"
-        )
-    return tuple(given)
-
-
-def _bad(name: str, value: object, what: str) -> InputError:
-    return InputError(f"`{name}` of `predict` is {reprlib.repr(value)}, not {what}\nHint: {_HINT}")
+def _mistakes(given: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
+    """All that is wrong with a mapping, each with how to mend it."""
+    for name in given:
+        if name not in _KEYS:
+            near = similar(str(name), [key for key in _KEYS if key not in given])
+            hint = f"did you mean `{near}`?" if near else f"it has {', '.join(f'`{key}`' for key in _KEYS)}"
+            yield f"`predict` has a part that is not known: {name!r}", hint
+    within, threshold = given.get("within"), given.get("threshold", THRESHOLD)
+    if type(within) is not int or within < 1:
+        yield f"`within` of `predict` is {reprlib.repr(within)}, not a number of events", _HINT
+    if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
+        yield f"`threshold` of `predict` is {reprlib.repr(threshold)}, not a probability", _HINT
+    features = given.get("features")
+    if features is None:
+        return
+    if not isinstance(features, list | tuple) or not all(isinstance(one, str) for one in features):
+        hint = """write e.g. {"within": 10, "features": ["temp > 25", "weekday in (6, 7)"]}"""
+        yield f"`features` of `predict` is {reprlib.repr(features)}, not a list of filters", hint
+    elif len(features) > _FEATURES:
+        yield f"`features` of `predict` are {len(features)}, more than {_FEATURES}", "keep the best of them"
