@@ -104,7 +104,7 @@ def test_ids_name_events_and_repeated_ones_count_once() -> None:
     assert named.metrics["duplicates"] == 50
     with pytest.raises(InputError, match="always, or never"):
         named.process(events)
-    with pytest.raises(InputError, match="2 ids for 1 events"):
+    with pytest.raises(InputError, match=r"2 ids for 1 event$"):
         named.process(events[:1], ids=["a", "b"])
 
 
@@ -242,3 +242,27 @@ def test_the_values_of_join_variables_are_told() -> None:
     stream = StreamMatcher.from_bytes(stream.to_bytes(), subs)
     (told,) = stream.process([{"kind": "b", "y": 6.0}], ids=["g"]).to_pylist()
     assert (dict(told["steps"]), dict(told["bindings"])) == ({"1": "f", "2": "g"}, {"x": "6"})
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"subscriptions": "[x = 1] ; [x = 2]"}, r"is no set of subscriptions\nHint: .*Subscriptions\(\)"),
+        ({"lateness": 5}, r"a lateness of 5\nHint: .* such as timedelta\(minutes=5\)"),
+        ({"lateness": dt.timedelta(seconds=-1)}, "a lateness of -1 day, 23:59:59\nHint: a length of time from 0 on"),
+        ({"model": "heat.model"}, r"'heat.model' is no model\nHint: read it first: vedette.Model.load\('heat.model'\)"),
+        ({"model": {}}, r"\{\} is no model\nHint: vedette.Model.load reads one"),
+    ],
+)
+def test_what_is_handed_in_is_what_it_should_be(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        StreamMatcher(**({"subscriptions": vd.Subscriptions()} | given))
+
+
+def test_other_sets_are_sets_too() -> None:
+    wrong: Any = ["x = 1"]
+    stream = StreamMatcher(vd.Subscriptions())
+    with pytest.raises(InputError, match="is no set of subscriptions"):
+        stream.update(wrong)
+    with pytest.raises(InputError, match="is no set of subscriptions"):
+        StreamMatcher.from_bytes(stream.to_bytes(), wrong)

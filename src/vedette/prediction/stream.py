@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
+import reprlib
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -42,8 +44,12 @@ class StreamMatcher:
         learn: bool = True,
         cap: int = CAP,
     ) -> None:
-        if lateness is not None and lateness < dt.timedelta(0):
-            raise InputError(f"a lateness of {lateness}\nHint: a length of time from 0 on, or None to sort everything")
+        _check_kinds(subscriptions, model)
+        if lateness is not None and (not isinstance(lateness, dt.timedelta) or lateness < dt.timedelta(0)):
+            raise InputError(
+                f"a lateness of {_shown(lateness)}\n"
+                "Hint: a length of time from 0 on, such as timedelta(minutes=5), or None to sort everything"
+            )
         microseconds = None if lateness is None else lateness // dt.timedelta(microseconds=1)
         records = subscriptions.patterns.values()
         self._begin(subscriptions, PatternMatcher(records, subscriptions.schema, lateness=microseconds, cap=cap))
@@ -63,6 +69,7 @@ class StreamMatcher:
 
     def update(self, subscriptions: Subscriptions) -> None:
         """Follow another set, or the same one as it is now: patterns that are in both go on where they stand."""
+        _check_kinds(subscriptions, None)
         before = {record.id: number for number, record in self._patterns.patterns.items()}
         _follow(self._patterns, subscriptions)
         after = {record.id: number for number, record in self._patterns.patterns.items()}
@@ -108,7 +115,7 @@ class StreamMatcher:
 
     def _check_ids(self, count: int, ids: Sequence[str] | None) -> None:
         if ids is not None and len(ids) != count:
-            raise InputError(f"there are {len(ids)} ids for {count} events")
+            raise InputError(f"there are {len(ids)} ids for {count} {'event' if count == 1 else 'events'}")
         if self._named is not None and (ids is not None) != self._named:
             raise InputError("some events of the stream have ids, others none\nHint: hand in `ids` always, or never")
 
@@ -186,6 +193,7 @@ class StreamMatcher:
         cls, data: bytes, subscriptions: Subscriptions, *, model: Model | None = None, learn: bool = True
     ) -> StreamMatcher:
         """Go on where another stood; patterns that are new, changed or gone meanwhile leave the others as they were."""
+        _check_kinds(subscriptions, model)
         arrays, facts = unpacked(_KIND, data)
         patterns = PatternMatcher.from_bytes(arrays["patterns"].tobytes())
         _follow(patterns, subscriptions)
@@ -201,6 +209,23 @@ class StreamMatcher:
     def __repr__(self) -> str:
         filters, patterns = self._filter_places.size, len(self._pattern_places)
         return f"<StreamMatcher: {filters:,} filters, {patterns:,} patterns, {self._told['events']:,} events>"
+
+
+def _check_kinds(subscriptions: object, model: object) -> None:
+    """InputError where something else is handed in than a set of subscriptions and a model."""
+    if not isinstance(subscriptions, Subscriptions):
+        raise InputError(
+            f"{_shown(subscriptions)} is no set of subscriptions\n"
+            """Hint: subscriptions = vedette.Subscriptions(); subscriptions.add("s1", "[x = 1] ; [x = 2] within 1 h")"""
+        )
+    if model is not None and not isinstance(model, Model):
+        is_path = isinstance(model, str | os.PathLike)
+        hint = f"read it first: vedette.Model.load({str(model)!r})" if is_path else "vedette.Model.load reads one"
+        raise InputError(f"{_shown(model)} is no model\nHint: {hint}")
+
+
+def _shown(value: object) -> str:
+    return str(value) if isinstance(value, dt.timedelta) else reprlib.repr(value)
 
 
 def _follow(patterns: PatternMatcher, subscriptions: Subscriptions) -> None:
