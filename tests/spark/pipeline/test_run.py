@@ -136,6 +136,28 @@ def test_without_rejects_none_are_shown(place: Workplace, spark: SparkSession) -
     assert heard.batches[0].examples == ()
 
 
+def test_a_sink_that_waits_for_nobody_is_warned_of(place: Workplace, spark: SparkSession) -> None:
+    folders = ("one", "two", "three", "four")
+    routes: list[dict[str, Any]] = [
+        {"subscribers": ["alcie", "ops-*"]},
+        {"subscriptions": ["nothing-*", "tens"]},
+        {"subscribers": ["alice", "ops-day"], "subscriptions": ["a?l"]},
+        {},
+    ]
+    place.describe(
+        sinks=[
+            {"name": name, "type": "jsonl", "path": name, **route} for name, route in zip(folders, routes, strict=True)
+        ]
+    )
+    place.publish("1.jsonl", events(0, 3))
+    heard = Heard()
+    run(load(place.pipeline), spark=spark, report=heard)
+    assert heard.warnings == [
+        'the sink one waits for the subscriber "alcie", whom no subscription names; did you mean "alice"?',
+        'the sink two waits for the subscription "nothing-*", which is not there',
+    ]
+
+
 # ---------------------------------------------------------------- available now
 
 

@@ -5,20 +5,25 @@ All of it is expressions of the JVM: no row crosses to Python for it, and what s
 
 from __future__ import annotations
 
+import fnmatch
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from vedette.errors import InputError
 from vedette.spark.lines import HEAD, TAIL
+from vedette.spark.pipeline.mistakes import meant
 
 NOTIFICATION = ("id", *HEAD)  # the columns that every notification has, before those that are kept
 REJECT = ("id", "event", *TAIL)  # the columns of a quarantine
 
 _ID_DIGITS = 32
+_MOST_GUESSED = 10_000  # names that one is compared with, to guess which was meant
 _WILD = re.compile(r"[*?\[]")
 
 
@@ -55,6 +60,24 @@ def routed(notifications: DataFrame, route: Route) -> DataFrame:
         if globs:
             notifications = notifications.where(_any_of(F.col(column), globs))
     return notifications
+
+
+def unmet(route: Route, subscribers: pa.Array, subscriptions: pa.Array) -> Iterator[str]:
+    """What a sink waits for and no subscription fits, with what may have been meant."""
+    for said, globs, names in (
+        ('the subscriber "{}", whom no subscription names', route.subscribers, subscribers),
+        ('the subscription "{}", which is not there', route.subscriptions, subscriptions),
+    ):
+        known: Sequence[str] = pc.drop_null(pc.unique(names)).to_pylist() if globs else ()
+        for glob in globs or ():
+            if glob in known or (_WILD.search(glob) and any(map(_finder(glob), known))):
+                continue
+            near = meant(glob, known) if len(known) <= _MOST_GUESSED else None
+            yield said.format(glob) + (f'; did you mean "{near}"?' if near else "")
+
+
+def _finder(glob: str) -> Callable[[str], object]:
+    return re.compile(fnmatch.translate(glob)).match
 
 
 def named(name: str) -> Column:

@@ -23,6 +23,7 @@ from vedette.spark.pipeline.config import Pipeline, SinkConfig
 from vedette.spark.pipeline.failures import explained, whole
 from vedette.spark.pipeline.micro_batches import MicroBatches
 from vedette.spark.pipeline.progress import BatchReport, Report, Summary, counted, lag_of, metrics_line
+from vedette.spark.pipeline.routing import unmet
 from vedette.spark.pipeline.sinks.base import sink_of
 from vedette.spark.pipeline.sources import source_of
 from vedette.spark.pipeline.starting import session_of, storage_of, store_of
@@ -86,6 +87,7 @@ class _Run:
         schema = source.schema(spark)
         self._report.step(None, "loading the subscriptions")
         versions = self._stack.enter_context(self._watch(spark, schema))
+        self._warn_of_unmet(versions.current())
         begun = time.perf_counter()
         work = MicroBatches(pipeline, source, schema, versions, sinks, quarantine, self._report)
         self._report.step(None, "reading")
@@ -101,6 +103,13 @@ class _Run:
         config = self._pipeline.subscriptions
         refresh = config.refresh.seconds if self._pipeline.streaming and config.refresh is not None else None
         return watch(store_of(config, spark), schema, refresh, accepted=self._accepted, refused=self._refused)
+
+    def _warn_of_unmet(self, version: Version) -> None:
+        """No mistake: the subscriptions that a sink waits for may come later."""
+        records = version.matcher.segment.records
+        for sink in self._pipeline.sinks:
+            for wanted in unmet(sink, records.table.column("subscriber"), records.ids):
+                self._report.warn(f"the sink {sink.name} waits for {wanted}")
 
     def _accepted(self, version: Version) -> None:
         self._report.note(
