@@ -65,6 +65,20 @@ def test_warnings_alone_are_fine(tmp_path: Path) -> None:
     assert "0 errors, 1 warning." in result.stdout
 
 
+def test_keys_that_mean_nothing_are_told_once(tmp_path: Path) -> None:
+    record = {"id": "s1", "subscriber": "a", "when": "price > 3", "note": "n", "subscribers": ["a"]}
+    misspelt = {"id": "s3", "whne": "price > 3"}
+    result = vedette("check", write_lines(tmp_path / "s.jsonl", [record, record | {"id": "s2"}, misspelt]))
+    assert result.exit_code == 1
+    assert "line 3\n  `whne` is no part of a subscription\n  Hint: did you mean `when`?" in result.stderr
+    assert result.stdout.count("Warning: ") == 2
+    assert "line 1, subscription 's1'\n  `note` is no part of a subscription, and changes nothing" in result.stdout
+    assert "Hint: its parts are `id`, `subscriber`, `when`, " in result.stdout
+    assert "`subscribers` is no part" in result.stdout
+    assert "Hint: did you mean `subscriber`?" in result.stdout
+    assert "2 filters; 1 error, 2 warnings." in result.stdout
+
+
 def test_patterns_are_checked_step_by_step(tmp_path: Path) -> None:
     subscriptions = write_lines(
         tmp_path / "s.jsonl",

@@ -72,6 +72,11 @@ def test_json_lines(tmp_path: Path) -> None:
         ('{"id":"x","when":"a","predict":5}', "`predict` is 5, not an object", "within"),
         ('{"id":"x","when":"a","predict":{"within":0}}', "`within` of `predict` is 0", "within"),
         ('{"id":"x","when":"a","predict":{"within":3,"threshold":7}}', "`threshold` of `predict` is 7", "threshold"),
+        ('{"id":"x","whne":"a = 1"}', "`whne` is no part of a subscription", "did you mean `when`?"),
+        ('{"id":"x","when":"a","subscribers":"y"}', "`subscribers` is no part", "did you mean `subscriber`?"),
+        ('{"id":"x","when":"a","Expires":"2030-01-01"}', "`Expires` is no part", "did you mean `expires`?"),
+        ('{"id":"x","when":"a","prediction":{"within":3}}', "`prediction` is no part", "did you mean `predict`?"),
+        ('{"id":"x","when":"a","predict":{"within":"3","treshold":2}}', "'treshold'; `within`", "`threshold`?; write"),
         ('["x"]', "a subscription is an object", "write e.g."),
         ('{"id":', "not JSON", "one JSON object a line"),
         (
@@ -92,6 +97,19 @@ def test_bad_records_are_reported_and_do_not_stop_the_others(tmp_path: Path, rec
     assert says in reason
     assert hint in mending
     assert str(reject).startswith("line 2: ")
+
+
+@pytest.mark.parametrize(
+    "key", ["note", "description", "describe", "predicate", "filter", "index", "expiry_note", "ids"]
+)
+def test_other_keys_are_carried_along(tmp_path: Path, key: str) -> None:
+    subscriptions = read(tmp_path / "s.jsonl", orjson.dumps({"id": "x", "when": "a", key: 1}).decode())
+    assert [one.extra for one in subscriptions] == [{key: 1}]
+
+
+def test_a_key_that_is_there_is_not_meant_by_another(tmp_path: Path) -> None:
+    subscriptions = read(tmp_path / "s.jsonl", '{"id":"x","when":"a","subscriber":"y","subscribers":["y","z"]}')
+    assert [one.extra for one in subscriptions] == [{"subscribers": ["y", "z"]}]
 
 
 def test_expired_ones_are_left_out_and_counted(tmp_path: Path) -> None:

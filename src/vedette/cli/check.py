@@ -19,7 +19,7 @@ from vedette.composite.lint import lint
 from vedette.errors import FilterError, NotSupported
 from vedette.files.problems import Problem, refusal
 from vedette.files.schemas import read_schema
-from vedette.files.subscriptions import SubscriptionFile, SubscriptionRecord, read_subscriptions
+from vedette.files.subscriptions import KEYS, SubscriptionFile, SubscriptionRecord, meant_by, read_subscriptions
 from vedette.language.ast import Composite
 from vedette.language.check import check as check_types
 from vedette.language.checked import Checked, Residual, leaves
@@ -39,6 +39,7 @@ class Findings:
     source: str
     kinds: Counter[str] = field(default_factory=Counter)  # filters, patterns, with operators, expired
     problems: list[Problem] = field(default_factory=list)
+    unknown_keys: set[str] = field(default_factory=set)  # of records; each is told once
 
     def count(self, severity: str) -> int:
         """How many errors, or warnings."""
@@ -73,6 +74,10 @@ def _findings(file: SubscriptionFile, schema: Schema | None, terminal: Terminal)
 
 
 def _check_one(record: SubscriptionRecord, schema: Schema | None, findings: Findings) -> None:
+    for key in record.extra:
+        if key not in findings.unknown_keys:
+            findings.unknown_keys.add(key)
+            findings.problems.append(_unknown_key(record, key))
     code = "syntax"
     try:
         refused = refusal(record, patterns=True)
@@ -94,6 +99,13 @@ def _check_one(record: SubscriptionRecord, schema: Schema | None, findings: Find
         findings.problems += [Problem.of_lint(record, each) for each in _merged(lint(checked))]
     except (FilterError, NotSupported) as error:
         findings.problems.append(Problem.of_error(record, error, code))
+
+
+def _unknown_key(record: SubscriptionRecord, key: str) -> Problem:
+    meant = meant_by(key)
+    hint = f"did you mean `{meant}`?" if meant else f"its parts are {', '.join(f'`{each}`' for each in KEYS)}"
+    message = f"`{key}` is no part of a subscription, and changes nothing (here and wherever else it stands)"
+    return Problem("warning", "key", record.line, record.id, message, hint)
 
 
 def _merged(lints: Iterable[Lint]) -> Iterable[Lint]:

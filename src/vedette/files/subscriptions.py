@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import difflib
+import functools
 import os
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,7 +24,10 @@ from vedette.schema.keys import read
 from vedette.schema.types import Kind
 
 FORMATS = ("jsonl", "yaml", "parquet")
-_KNOWN = frozenset({"id", "subscriber", "when", "dialect", "expires", "predict"})
+KEYS = ("id", "subscriber", "when", "dialect", "expires", "predict")
+_KNOWN = frozenset(KEYS)
+_INSTEAD_OF_WHEN = ("filter", "where", "condition", "pattern", "query", "predicate")
+_MEANT = {"prediction": "predict", "predictions": "predict"}  # what is meant without being spelt nearly so
 _NO_EXTRA: Mapping[str, Any] = {}
 Placed: TypeAlias = tuple[int, Any, bytes | None]  # line, what stands there, its text if it is known
 
@@ -194,6 +199,11 @@ _EXAMPLE = """{"id": "s1", "when": "price < 120"}"""
 def _checked(record: Any, line: int) -> SubscriptionRecord:
     if not isinstance(record, dict):
         raise _Bad("a subscription is an object", f"write e.g. {_EXAMPLE}")
+    extra = {str(name): value for name, value in record.items() if name not in _KNOWN}
+    for name in extra:
+        meant = meant_by(name, _KNOWN.difference(record))
+        if meant is not None:
+            raise _Bad(f"`{name}` is no part of a subscription", f"did you mean `{meant}`?")
     expires = record.get("expires")
     if expires is not None:
         try:
@@ -210,9 +220,18 @@ def _checked(record: Any, line: int) -> SubscriptionRecord:
         dialect,
         expires,
         _predict(record),
-        {str(name): value for name, value in record.items() if name not in _KNOWN} or _NO_EXTRA,
+        extra or _NO_EXTRA,
         line,
     )
+
+
+@functools.lru_cache(maxsize=1024)  # the records of a file have the same keys, and there may be millions of them
+def meant_by(name: str, keys: frozenset[str] = _KNOWN) -> str | None:
+    """The key of a subscription that a name is most probably a misspelling of."""
+    if name in _INSTEAD_OF_WHEN:
+        return None
+    word = _MEANT.get(name.casefold(), name.casefold())
+    return next(iter(difflib.get_close_matches(word, sorted(keys), n=1, cutoff=0.75)), None)
 
 
 def _id(record: dict[Any, Any]) -> str:
@@ -240,7 +259,7 @@ def _subscriber(record: dict[Any, Any]) -> str | None:
 def _when(record: dict[Any, Any], dialect: str | None) -> str:
     when = record.get("when")
     if when is None:
-        near = next((name for name in ("filter", "where", "condition", "pattern", "query") if name in record), None)
+        near = next((name for name in _INSTEAD_OF_WHEN if name in record), None)
         raise _Bad("there is no `when`", f"rename `{near}` to `when`" if near else f"say when, as in {_EXAMPLE}")
     if isinstance(when, dict):
         if dialect is None:
