@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import html
 from xml.etree import ElementTree
 
 import pytest
@@ -51,6 +52,26 @@ def test_the_machine_of_a_run() -> None:
     assert '    s2["after 2<br>20#37;"]' in picture.to_mermaid()
     assert "20%" in _texts(picture.to_svg())
     assert picture.nodes[-1].probability is None
+
+
+def test_a_match_stands_one_step_behind_the_last_state() -> None:
+    picture = _machine("[temp > 30]{5}")
+    assert [node.depth for node in picture.nodes] == [0, 1, 2, 3, 4, 5]
+    assert [node.depth for node in _machine("[temp > 30]").nodes] == [0, 1]
+    assert _machine("[temp > 30]").title == "1 step"
+
+
+def test_long_labels_take_two_lines_and_the_whole_is_there_to_be_pointed_at() -> None:
+    steps = [f"f{n}:[status = 'denied' and ip = $x and protocol = 'ssh' and port = 22]" for n in range(1, 5)]
+    picture = _machine(" ; ".join(steps))
+    svg = picture.to_svg()
+    width = int(ElementTree.fromstring(svg).attrib["width"])
+    assert width < 1300
+    assert all(len(line) <= 22 for edge in picture.edges for line in edge.lines)
+    assert picture.edges[0].lines == ("f1:[status = 'denied'", "and ip = $x and …")
+    assert svg.count(f"<title>{html.escape(steps[0])}</title>") == 2
+    short = _machine("[x = 1] ; [x = 2] ; [x = 3] ; [x = 4]").to_svg()
+    assert int(ElementTree.fromstring(short).attrib["width"]) < width
 
 
 def test_the_machine_of_an_and_shows_what_has_happened() -> None:

@@ -67,7 +67,7 @@ class _Machine:
                     edge = Edge(numbers[marking], numbers[after], self._label(move), move.contiguous)
                     edges[edge.source, edge.target, edge.label, edge.next] = edge
         # A match stands to the right of everything.
-        depths[DONE] = max(depths.values()) + (1 if len(depths) > 2 else 0)
+        depths[DONE] = 1 + max(depth for marking, depth in depths.items() if marking != DONE)
         nodes = [_node(marking, names[marking], depths[marking], probability) for marking in numbers]
         if left_out:
             nodes.append(Node(f"… {left_out:,} more", "more", 0))
@@ -88,7 +88,7 @@ class _Machine:
         by = partition_of(self._composite)
         asked = [condition_text(self._shape, condition) for condition in self._shape.conditions]
         parts = [
-            f"{len(self._shape.positions)} steps",
+            _counted(len(self._shape.positions), "step"),
             *([f"by {', '.join(by)}"] if by else []),
             *([] if self._composite.within is None else [f"within {duration(self._composite.within)}"]),
             *([f"@ ({' and '.join(asked)})"] if asked else []),
@@ -137,7 +137,7 @@ class _Merged:
                     queue += self._draw(self._states[state], edge, is_next)
         deepest = max(node.depth for node in self._nodes)
         nodes = [node if node.kind != "match" else Node(node.label, node.kind, deepest + 1) for node in self._nodes]
-        title = f"{len(self._ids):,} patterns, {len(self._states):,} states"
+        title = f"{_counted(len(self._ids), 'pattern')}, {_counted(len(self._states), 'state')}"
         return Picture(title, tuple(nodes), tuple(self._edges))
 
     def _draw(self, source: int, edge: int, is_next: bool) -> Iterator[int]:
@@ -169,6 +169,10 @@ class _Merged:
     def _completed(accepts: NDArray[np.int64], target: NDArray[np.int64]) -> tuple[int, ...]:
         rows = accepts[int(target[runs.ACCEPT_BEGIN]) : int(target[runs.ACCEPT_END])]
         return tuple(sorted(int(row[0]) for row in rows))
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _few(ids: list[str]) -> str:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import html
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 from typing import Literal as OneOf
 
-_CUT = 34  # characters of a label
-_ACROSS, _DOWN, _WIDE, _HIGH, _MARGIN = 330, 84, 120, 40, 30  # pixels
-_LETTER = 7  # pixels, about
+_CUT, _LINES = 22, 2  # characters of a line of a step's label, and the most lines
+_DOWN, _WIDE, _HIGH, _MARGIN = 84, 100, 40, 30  # pixels
+_LETTER, _SMALL_LETTER = 7, 5.6  # pixels, about
+_ARROW = 40  # pixels, at least
 _BEND = 30  # pixels by which a step gets out of the way
 _FILL: Final = {"start": "#ddf4ff", "state": "#ffffff", "match": "#dafbe1", "more": "#fff8c5"}
 _MERMAID: Final = {"start": ("([", "])"), "state": ("[", "]"), "match": ("(((", ")))"), "more": ("[", "]")}
@@ -40,6 +42,12 @@ class Edge:
     label: str
     next: bool
 
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The beginning of its label, as there is room for it."""
+        lines = textwrap.wrap(self.label, _CUT) or [""]
+        return tuple(lines) if len(lines) <= _LINES else (*lines[: _LINES - 1], _cut(lines[_LINES - 1] + " …", _CUT))
+
 
 @dataclass(frozen=True, slots=True)
 class Picture:
@@ -64,7 +72,7 @@ class Picture:
     def to_svg(self) -> str:
         """A picture of its own: no scripts, no fonts, nothing from elsewhere."""
         places = self._places()
-        bends = self._bends(places)
+        bends = self._bends()
         width = max(max(x for x, _ in places) + _WIDE, _LETTER * len(self.title)) + _MARGIN
         height = max(y for _, y in places) + _HIGH + 2 * _MARGIN + max(bends, default=0)
         shapes = [*self._drawn_edges(places, bends), *self._drawn_nodes(places)]
@@ -90,10 +98,12 @@ class Picture:
         """The upper left corners: a column per depth."""
         rows: dict[int, int] = {}
         places = []
+        longest = max((len(line) for edge in self.edges for line in edge.lines), default=0)
+        across = _WIDE + round(_SMALL_LETTER * longest) + _ARROW
         for node in self.nodes:
             row = rows.get(node.depth, 0)
             rows[node.depth] = row + 1
-            places.append((_MARGIN + node.depth * _ACROSS, _MARGIN + row * _DOWN + 10))
+            places.append((_MARGIN + node.depth * across, _MARGIN + row * _DOWN + 10))
         return places
 
     def _drawn_nodes(self, places: list[tuple[int, int]]) -> Iterator[str]:
@@ -105,15 +115,15 @@ class Picture:
             step = 16
             top = y + _HIGH / 2 + 4 - step * (len(node.lines) - 1) / 2
             for row, line in enumerate(node.lines):
-                text = html.escape(_cut(line, 18))
+                text = html.escape(_cut(line, 15))
                 yield f'<text x="{x + _WIDE / 2}" y="{top + row * step}" text-anchor="middle">{text}</text>'
 
-    def _bends(self, places: list[tuple[int, int]]) -> list[int]:
+    def _bends(self) -> list[int]:
         """How far each step bends down: those between the same two states, and those that pass over a column."""
         beside: dict[tuple[int, int], int] = {}
         bends = []
         for edge in self.edges:
-            over = places[edge.target][0] - places[edge.source][0] > _ACROSS
+            over = self.nodes[edge.target].depth - self.nodes[edge.source].depth > 1
             drawn = beside.get((edge.source, edge.target), int(over))
             beside[edge.source, edge.target] = drawn + 1
             bends.append(_BEND * drawn)
@@ -129,14 +139,15 @@ class Picture:
                 f'<path d="M{x1} {y1} Q{middle} {(y1 + y2) / 2 + 2 * bend} {x2} {y2}" fill="none" '
                 f'stroke="#57606a"{dash} marker-end="url(#tip)"/>'
             )
-            text, full = html.escape(_cut(edge.label)), html.escape(edge.label)
-            yield (
-                f'<text x="{middle}" y="{(y1 + y2) / 2 + bend - 5}" text-anchor="middle" font-size="10" '
-                f'fill="#24292f"><title>{full}</title>{text}</text>'
-            )
+            full = html.escape(edge.label)
+            for row, line in enumerate(reversed(edge.lines)):
+                yield (
+                    f'<text x="{middle}" y="{(y1 + y2) / 2 + bend - 5 - 12 * row}" text-anchor="middle" font-size="10" '
+                    f'fill="#24292f"><title>{full}</title>{html.escape(line)}</text>'
+                )
 
 
-def _cut(text: str, most: int = _CUT) -> str:
+def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
