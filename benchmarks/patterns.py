@@ -153,7 +153,8 @@ def measure(
     begin = clock.now()
     matcher = PatternMatcher(records, cap=UNCAPPED, merge=form != MACHINES_APART)
     compile_s = clock.now() - begin
-    arrow = Stream(about).events(events).append_column("time", pa.array(np.zeros(events, np.int64)))
+    quota = max(Stream.full, events // (75 * about.patterns))  # few patterns are met more often, to fill the stream
+    arrow = Stream(about, quota, quota).events(events).append_column("time", pa.array(np.zeros(events, np.int64)))
     matcher.process(arrow)
     found = len(matcher.process(arrow).matches)  # what waits at the end of a stream waits at its beginning, now
     us_arrow = 1e6 * seconds(lambda: matcher.process(arrow), repetitions) / events

@@ -88,6 +88,10 @@ def test_patterns_that_no_event_is_about_take_no_part() -> None:
     assert few.states < many.states  # the first steps of all
 
 
+def test_a_stream_about_few_patterns_is_as_long_as_any() -> None:
+    assert measure(2, 20_000, repetitions=1).events == 20_000
+
+
 def test_missing_data_are_left_out_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(output, "DATA", tmp_path)
     found = patterns.Patterns()
