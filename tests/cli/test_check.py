@@ -90,6 +90,20 @@ def test_patterns_are_checked_step_by_step(tmp_path: Path) -> None:
     assert "subscription 'p2'" in result.stdout
 
 
+def test_all_mistakes_of_a_pattern_are_told(tmp_path: Path) -> None:
+    when = "[isue = 'IBM'] ; [issue = 3] ; [price > 3] by isssue"
+    subscriptions = write_lines(tmp_path / "s.jsonl", [{"id": "p1", "when": when}])
+    result = vedette("check", subscriptions, "--schema", _schema(tmp_path))
+    assert result.exit_code == 1
+    assert [line.split(":")[0].strip() for line in result.stderr.splitlines() if "column" in line] == [
+        "line 1, column 2",
+        "line 1, column 27",
+        "line 1, column 47",
+    ]
+    assert "unknown attribute isssue to partition by" in result.stderr
+    assert "3 errors" in result.stdout
+
+
 def test_what_is_said_of_patterns(tmp_path: Path) -> None:
     patterns = [
         {"id": "late", "when": "a:[price > 3] ; b:[price < 2] @ (t(b) - t(a) > 2 h) within 1 h"},

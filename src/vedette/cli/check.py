@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,8 +20,9 @@ from vedette.errors import FilterError, NotSupported
 from vedette.files.problems import Problem, refusal
 from vedette.files.schemas import read_schema
 from vedette.files.subscriptions import KEYS, SubscriptionFile, SubscriptionRecord, meant_by, read_subscriptions
-from vedette.language.ast import Composite
+from vedette.language.ast import Composite, Expression
 from vedette.language.check import check as check_types
+from vedette.language.check import mistakes
 from vedette.language.checked import Checked, Residual, leaves
 from vedette.language.lint import Lint
 from vedette.language.normalise import normalise
@@ -79,6 +80,7 @@ def _check_one(record: SubscriptionRecord, schema: Schema | None, findings: Find
             findings.unknown_keys.add(key)
             findings.problems.append(_unknown_key(record, key))
     code = "syntax"
+    expression: Expression | None = None
     try:
         refused = refusal(record, patterns=True)
         if refused is not None:
@@ -98,7 +100,10 @@ def _check_one(record: SubscriptionRecord, schema: Schema | None, findings: Find
                 normalise(checked)  # refuses what would become too large
         findings.problems += [Problem.of_lint(record, each) for each in _merged(lint(checked))]
     except (FilterError, NotSupported) as error:
-        findings.problems.append(Problem.of_error(record, error, code))
+        told: Sequence[FilterError | NotSupported] = ()
+        if isinstance(expression, Composite):
+            told = mistakes(expression, schema, record.when)
+        findings.problems += [Problem.of_error(record, each, code) for each in told or [error]]
 
 
 def _unknown_key(record: SubscriptionRecord, key: str) -> Problem:

@@ -40,6 +40,7 @@ from vedette.language.ast import (
     Quantified,
     Range,
     Span,
+    Step,
     TextTest,
     Truth,
     Variable,
@@ -94,11 +95,31 @@ def check(expression: Expression, schema: Schema | None = None, text: str = "") 
     if not isinstance(expression, Composite):
         return Checked(expression, _Checker(expression, schema, text).root(), (), schema, text)
     check_names(expression, schema, text)
-    written = tuple(steps_of(expression.pattern))
-    labels = frozenset(step.label for step in written if step.label is not None)
-    steps = tuple(CheckedStep(step, _Checker(step.filter, schema, text, labels).root()) for step in written)
+    steps = tuple(one() for one in _steps(expression, schema, text))
     check_variables(expression, schema, text)
     return Checked(expression, None, steps, schema, text)
+
+
+def mistakes(composite: Composite, schema: Schema | None, text: str) -> list[FilterError]:
+    """Of every step of a pattern and of its names the first mistake, in the order of the text."""
+    found = []
+    for one in (lambda: check_names(composite, schema, text), *_steps(composite, schema, text)):
+        try:
+            one()
+        except FilterError as error:
+            found.append(error)
+    return sorted(found, key=lambda error: error.start)
+
+
+def _steps(composite: Composite, schema: Schema | None, text: str) -> list[Callable[[], CheckedStep]]:
+    """What checks each step of a pattern."""
+    written = tuple(steps_of(composite.pattern))
+    labels = frozenset(step.label for step in written if step.label is not None)
+
+    def checked(step: Step) -> CheckedStep:
+        return CheckedStep(step, _Checker(step.filter, schema, text, labels).root())
+
+    return [functools.partial(checked, step) for step in written]
 
 
 @functools.lru_cache(maxsize=1 << 16)
