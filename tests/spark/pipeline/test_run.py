@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -156,6 +157,14 @@ def test_a_sink_that_waits_for_nobody_is_warned_of(place: Workplace, spark: Spar
         'the sink one waits for the subscriber "alcie", whom no subscription names; did you mean "alice"?',
         'the sink two waits for the subscription "nothing-*", which is not there',
     ]
+
+
+def test_a_column_that_is_not_there_stops_the_run_before_it_begins(place: Workplace, spark: SparkSession) -> None:
+    pq.write_table(pa.table({"id": ["e1"], "price": [1]}), place.events / "1.parquet")
+    place.describe(source={"type": "parquet", "path": "events"}, keep=["pirce"])
+    with pytest.raises(PipelineError, match='the source has no column "pirce"\nHint: did you mean "price"'):
+        run(load(place.pipeline), spark=spark)
+    assert not (place.folder / "out").exists()
 
 
 # ---------------------------------------------------------------- available now

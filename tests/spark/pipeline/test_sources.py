@@ -245,6 +245,25 @@ def test_tables_keep_columns_as_they_are(spark: SparkSession, tmp_path: Path) ->
     assert row[len(NAMES) :] == (2, 3, dt.date(2024, 5, 1), None)
 
 
+def test_what_no_table_has_cannot_be_kept(spark: SparkSession, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": [1], "a.b": [2], "deep": [{"price": 3}]}), tmp_path / "events.parquet")
+    said = 'type = "parquet"\npath = "events.parquet"'
+    made = source(tmp_path, said)
+    made.check_kept(spark, ("a.b", "deep", "deep.price", "ID"))
+    with pytest.raises(PipelineError) as caught:
+        made.check_kept(spark, ("deep.prise", "a.b", "zzz"))
+    assert str(caught.value) == (
+        '`keep`: the source has no column "deep.prise"\nHint: did you mean "deep.price"?\n'
+        '`keep`: the source has no column "zzz"\nHint: take it out; there are id, a.b, deep, deep.price'
+    )
+    source(tmp_path, said, schema="late: int\n").check_kept(spark, ("late",))  # it may come with other files
+
+
+def test_nothing_is_known_of_what_lines_cannot_have(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "events.jsonl").touch()
+    source(tmp_path, 'type = "jsonl"\npath = "events.jsonl"').check_kept(spark, ("anything",))
+
+
 def test_a_stream_of_parquet_needs_a_file_to_begin_with(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "events").mkdir()
     made = source(tmp_path, 'type = "parquet"\npath = "events"')

@@ -85,6 +85,7 @@ class _Run:
         for sink in [*(sink for _, sink in sinks), *([quarantine] if quarantine else [])]:
             sink.check(spark, streaming=pipeline.streaming)
         schema = source.schema(spark)
+        source.check_kept(spark, pipeline.keep)
         self._report.step(None, "loading the subscriptions")
         versions = self._stack.enter_context(self._watch(spark, schema))
         self._warn_of_unmet(versions.current())

@@ -28,7 +28,9 @@ from vedette.spark.pipeline.config import (
     Pipeline,
     RateSource,
 )
+from vedette.spark.pipeline.fields import shortened
 from vedette.spark.pipeline.locations import local
+from vedette.spark.pipeline.mistakes import meant
 from vedette.spark.pipeline.routing import named
 from vedette.spark.pipeline.sinks.database import driver_of
 from vedette.spark.snapshots import Shipped
@@ -67,6 +69,10 @@ class Source(ABC):
     ) -> DataFrame:
         """Matches, and rows that are set aside; `read` hears how many events there were, where `counts_itself`."""
 
+    @abstractmethod
+    def check_kept(self, spark: SparkSession, keep: Sequence[str]) -> None:
+        """PipelineError if an attribute that notifications are to carry cannot be there, as far as that is known."""
+
     counts_itself = False  # else the rows of a batch are its events
 
 
@@ -97,6 +103,9 @@ class _Raw(Source):
     def schema(self, spark: SparkSession) -> Schema:
         """The given one; else attributes have the types that subscriptions expect of them."""
         return _OPEN if self.given is None else self.given
+
+    def check_kept(self, spark: SparkSession, keep: Sequence[str]) -> None:
+        """Any row may have any attribute."""
 
     def outcomes(
         self,
@@ -195,17 +204,25 @@ class _Table(Source):
 
     def schema(self, spark: SparkSession) -> Schema:
         """That of the table; what is given counts more."""
-        config = self._config
-        streaming = isinstance(config, RateSource)
-        stored = (
-            _stored(spark, config)
-            if isinstance(config, ParquetSource)
-            else self.read(spark, streaming=streaming).schema
-        )
-        own = schema_of(stored)
+        own = schema_of(self._columns(spark))
         if self.given is None:
             return own
         return Schema({**own, **self.given}, closed=False, mixed=self.given.mixed)
+
+    def check_kept(self, spark: SparkSession, keep: Sequence[str]) -> None:
+        """Every one is a column, or in one, or in the given schema: then it may come yet."""
+        if not keep:
+            return
+        stored, given = spark.createDataFrame([], self._columns(spark)), self.given or _OPEN
+        unknown = [path for path in keep if _found(stored, path) is None and given.type_of(path) is None]
+        if unknown:
+            known = list(dict.fromkeys([*stored.columns, *schema_of(stored.schema)]))
+            raise PipelineError("\n".join(_not_kept(path, known) for path in unknown))
+
+    def _columns(self, spark: SparkSession) -> StructType:
+        if isinstance(self._config, ParquetSource):
+            return _stored(spark, self._config)
+        return self.read(spark, streaming=isinstance(self._config, RateSource)).schema
 
     def outcomes(
         self,
@@ -254,13 +271,24 @@ class _Table(Source):
 
 
 def _kept(batch: DataFrame, path: str) -> Column:
-    if path in batch.columns:
+    column = _found(batch, path)
+    return F.lit(None).cast("string") if column is None else column
+
+
+def _found(rows: DataFrame, path: str) -> Column | None:
+    if path in rows.columns:
         return named(path)
     try:
-        batch.select(F.col(path))
+        rows.select(F.col(path))
     except AnalysisException:
-        return F.lit(None).cast("string")
+        return None
     return F.col(path)
+
+
+def _not_kept(path: str, known: Sequence[str]) -> str:
+    near = meant(path, known)
+    hint = f'did you mean "{near}"?' if near else f"take it out; there are {shortened(', '.join(known), 200)}"
+    return f'`keep`: the source has no column "{shortened(path)}"\nHint: {hint}'
 
 
 def _stored(spark: SparkSession, config: ParquetSource) -> StructType:
