@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from vedette.language.ast import (
+    OPPOSITE,
     And,
     Attribute,
     Comparator,
@@ -34,15 +35,6 @@ from vedette.language.steps import steps_of
 from vedette.language.variables import ends
 
 __all__ = ["Alternative", "VariableTest", "alternatives", "shared_variable"]
-
-_OPPOSITE: Final = {
-    Comparator.EQ: Comparator.NE,
-    Comparator.NE: Comparator.EQ,
-    Comparator.LT: Comparator.GE,
-    Comparator.LE: Comparator.GT,
-    Comparator.GT: Comparator.LE,
-    Comparator.GE: Comparator.LT,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +75,7 @@ def _ways(node: Filter, holds: bool, text: str, *, joined: bool = False) -> list
         return [*_ways(rest, holds, text), *others]
     test = variable_test(node, text, joined=joined)
     if test.op is not Comparator.SAME:
-        return [_test(test.variable, test.op if holds else _OPPOSITE[test.op], test.path, test.binds)]
+        return [_test(test.variable, test.op if holds else OPPOSITE[test.op], test.path, test.binds)]
     if holds:  # a variable is never null
         return [_test(test.variable, Comparator.EQ, test.path, False)]
     return [((IsNull(Attribute(test.path)),), ()), _test(test.variable, Comparator.NE, test.path, False)]

@@ -35,14 +35,12 @@ class Witnesses:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class PatternMatches:
-    """Match i, ordered by event as they were processed, then by pattern."""
+class Witnessed:
+    """Rows about events, each with a witness."""
 
-    event: NDArray[np.int64]  # arrival number of the completing event
-    pattern: NDArray[np.int64]  # uid
+    __slots__ = ()
+    event: NDArray[np.int64]
     witness: Witnesses
-    values: NDArray[np.int64]  # (n, variables, 2) of the join variables, as pairs
 
     def __len__(self) -> int:
         return len(self.event)
@@ -64,7 +62,17 @@ class PatternMatches:
 
 
 @dataclass(frozen=True, slots=True)
-class Observations:
+class PatternMatches(Witnessed):
+    """Match i, ordered by event as they were processed, then by pattern."""
+
+    event: NDArray[np.int64]  # arrival number of the completing event
+    pattern: NDArray[np.int64]  # uid
+    witness: Witnesses
+    values: NDArray[np.int64]  # (n, variables, 2) of the join variables, as pairs
+
+
+@dataclass(frozen=True, slots=True)
+class Observations(Witnessed):
     """A row for every event that the machine of a forecast pattern sees, in the order of processing."""
 
     event: NDArray[np.int64]  # arrival number
@@ -77,24 +85,6 @@ class Observations:
     age: NDArray[np.int64]  # microseconds since its first event; -1: there is none
     first: NDArray[np.int64]  # arrival number of its first event; -1
     witness: Witnesses  # of the most advanced partial match
-
-    def __len__(self) -> int:
-        return len(self.event)
-
-    @property
-    def start(self) -> NDArray[np.int64]:
-        """Where each witness begins."""
-        return self.witness.start
-
-    @property
-    def position(self) -> NDArray[np.int32]:
-        """The positions of all witnesses."""
-        return self.witness.position
-
-    @property
-    def taken(self) -> NDArray[np.int64]:
-        """The events of all witnesses."""
-        return self.witness.taken
 
 
 @dataclass(frozen=True, slots=True)

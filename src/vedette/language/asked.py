@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from vedette.language.ast import (
+    OPPOSITE,
     Comparator,
     Comparison,
     In,
@@ -110,14 +111,6 @@ _COMPARISONS: dict[Comparator, Callable[[Kind, Any], Values]] = {
     Comparator.GT: lambda kind, value: _from(kind, above(kind, value)),
     Comparator.GE: lambda kind, value: _from(kind, at_least(kind, value)),
 }
-_OPPOSITE = {
-    Comparator.EQ: Comparator.NE,
-    Comparator.NE: Comparator.EQ,
-    Comparator.LT: Comparator.GE,
-    Comparator.LE: Comparator.GT,
-    Comparator.GT: Comparator.LE,
-    Comparator.GE: Comparator.LT,
-}
 
 
 def _constant(operand: object) -> Any:
@@ -135,7 +128,7 @@ def _comparison(test: Comparison, kind: Kind, positive: bool) -> Values:
         return PRESENT if value is None else union(complement(same), NULL)
     if value is None:
         return NOTHING
-    return _COMPARISONS[test.op if positive else _OPPOSITE[test.op]](kind, value)
+    return _COMPARISONS[test.op if positive else OPPOSITE[test.op]](kind, value)
 
 
 def _range(test: Range, kind: Kind, positive: bool) -> Values:

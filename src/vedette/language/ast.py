@@ -174,6 +174,15 @@ MIRRORED: Final = {
     Comparator.GE: Comparator.LE,
     Comparator.SAME: Comparator.SAME,
 }
+# `not a op b` is `a OPPOSITE[op] b`; what is not the same has no comparator.
+OPPOSITE: Final = {
+    Comparator.EQ: Comparator.NE,
+    Comparator.NE: Comparator.EQ,
+    Comparator.LT: Comparator.GE,
+    Comparator.LE: Comparator.GT,
+    Comparator.GT: Comparator.LE,
+    Comparator.GE: Comparator.LT,
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vedette.language.ast import (
+    OPPOSITE,
     Comparator,
     Comparison,
     In,
@@ -151,19 +152,9 @@ def _radius(metres: float) -> str:
 
 # ---------------------------------------------------------------- what was needed
 
-_OPPOSITE = {
-    Comparator.EQ: Comparator.NE,
-    Comparator.NE: Comparator.EQ,
-    Comparator.LT: Comparator.GE,
-    Comparator.LE: Comparator.GT,
-    Comparator.GT: Comparator.LE,
-    Comparator.GE: Comparator.LT,
-    Comparator.SAME: Comparator.NE,
-}
-
 
 def _directed(op: Comparator, wanted: bool) -> Comparator:
-    return op if wanted else _OPPOSITE[op]
+    return op if wanted else OPPOSITE.get(op, Comparator.NE)
 
 
 def _need(atom: Atom, wanted: bool) -> str:
@@ -172,7 +163,7 @@ def _need(atom: Atom, wanted: bool) -> str:
         "" if atom.quantifier is None else "some element " if (atom.quantifier == "any") == wanted else "every element "
     )
     if isinstance(test, Comparison) and isinstance(test.right, Literal):
-        op = test.op if wanted else _OPPOSITE.get(test.op)
+        op = test.op if wanted else OPPOSITE.get(test.op, Comparator.NE)
         if op is not None:
             return f"{which}{op.value} {_constant(test.right)}"
     if isinstance(test, IsNull):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.composite.outputs import Observations, Witnesses
+from vedette.composite.outputs import Observations, Witnessed, Witnesses
 from vedette.composite.packing import packed, unpacked
 from vedette.matching.patterns import PatternRecord
 from vedette.prediction import named
@@ -23,7 +23,7 @@ _KIND = "forecaster, version 1"
 
 
 @dataclass(frozen=True, slots=True)
-class Predictions:
+class Predictions(Witnessed):
     """Partial matches that will probably complete, ordered by event as observed, then by pattern."""
 
     event: NDArray[np.int64]  # the arrival number of the event at which it became probable
@@ -31,24 +31,6 @@ class Predictions:
     probability: NDArray[np.float64]
     within: NDArray[np.int64]  # so many events
     witness: Witnesses  # so far
-
-    def __len__(self) -> int:
-        return int(self.event.size)
-
-    @property
-    def start(self) -> NDArray[np.int64]:
-        """Where each witness begins."""
-        return self.witness.start
-
-    @property
-    def position(self) -> NDArray[np.int32]:
-        """The positions of all witnesses."""
-        return self.witness.position
-
-    @property
-    def taken(self) -> NDArray[np.int64]:
-        """The events of all witnesses."""
-        return self.witness.taken
 
 
 class Forecaster:
