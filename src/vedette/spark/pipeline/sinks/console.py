@@ -51,7 +51,7 @@ class TerminalSink:
 def _fitting(columns: Sequence[str], rows: Sequence[Row], console: Console) -> tuple[Table, Sequence[str]]:
     """A table with one line a row, and the columns that it leaves out so that the others have room."""
     least = ("event", "id") if "reason" in columns else ("version", "kind", "id")  # the first of them least of all
-    order = [*(name for name in columns if name not in least), *reversed(least[:-1]), least[-1]]
+    order = sorted(columns, key=lambda name: (name in least, name == "id"))
     unbound = console.options.update(width=_UNBOUND)
 
     def fits(table: Table) -> bool:
