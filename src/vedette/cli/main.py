@@ -187,7 +187,7 @@ def train_command(
     output: Annotated[str, typer.Option("--output", "-o", metavar="MODEL", help="Where the model goes: one file.")],
     context: Annotated[
         int, typer.Option(min=0, max=6, metavar="N", help="How many of the last events refine a forecast.")
-    ] = 3,
+    ] = 6,
     schema: SchemaPlace = None,
     rejects: Annotated[
         str | None, typer.Option(metavar="FILE", help="Where events that cannot be read go, as JSONL with the reason.")

@@ -6,7 +6,7 @@ rows are written in the order in which events stand in the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -97,7 +97,7 @@ class StreamJob:
         rejects: list[Reject] = []
         self._telling.keep(self._arrived, chunk.ids.to_pylist(), chunk.events)
         outcome = self.matcher.process(chunk.events, ids=chunk.own_ids.to_pylist(), rejects=rejects)
-        output.count(0, len(rejects), list(_rejected(chunk, rejects)))
+        output.count(0, len(rejects), chunk.rejected(rejects))
         if self._late is not None:
             self._late.write(_late_events(chunk, outcome.late - self._arrived))
         self._arrived += len(chunk)
@@ -150,14 +150,5 @@ class StreamJob:
 
 def _late_events(chunk: EventChunk, places: NDArray[np.int64]) -> Iterator[RejectedEvent]:
     for place in places.tolist():
-        yield _without_patterns(chunk, place, "too late for patterns")
-
-
-def _rejected(chunk: EventChunk, rejects: Iterable[Reject]) -> Iterator[RejectedEvent]:
-    for one in rejects:
-        yield _without_patterns(chunk, one.row, f"attribute {one.attribute!r}: {one.reason}")
-
-
-def _without_patterns(chunk: EventChunk, place: int, reason: str) -> RejectedEvent:
-    line = None if chunk.lines is None else int(chunk.lines[place])
-    return RejectedEvent(int(chunk.rows[place]), line, reason, chunk.raw(place))
+        line = None if chunk.lines is None else int(chunk.lines[place])
+        yield RejectedEvent(int(chunk.rows[place]), line, "too late for patterns", chunk.raw(place))

@@ -32,7 +32,7 @@ class TrainOptions:
     subscriptions: str
     history: str
     out: str
-    context: int = 3
+    context: int = 6
     schema: str | None = None
     rejects: str | None = None
     cap: int = 10_000

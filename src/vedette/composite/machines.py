@@ -40,7 +40,7 @@ class Numbers:
         """The same numbers again."""
         made = cls()
         for text in primitives:
-            made.primitives[parse(text)] = len(made.primitives)  # type: ignore[index]
+            made.primitives[_filter(text)] = len(made.primitives)
         for path in columns:
             made.columns[path] = len(made.columns)
         for paths in keys:
@@ -93,8 +93,7 @@ def draft(record: PatternRecord, uid: int, schema: Schema, numbers: Numbers) -> 
     symbols = dict.fromkeys(each.primitive for step in (*steps, *absent) for each in step)
     if record.predict is not None:
         for text in record.predict.features:
-            feature = parse(text)
-            symbols[numbers.primitives.setdefault(feature, len(numbers.primitives))] = None  # type: ignore[arg-type]
+            symbols[numbers.primitives.setdefault(_filter(text), len(numbers.primitives))] = None
         if len(symbols) > _MOST_SYMBOLS:
             raise NotSupported(
                 f"subscription {record.id!r} has {len(symbols)} different filters in steps and features, "
@@ -102,6 +101,12 @@ def draft(record: PatternRecord, uid: int, schema: Schema, numbers: Numbers) -> 
             )
     number = numbers.keys.setdefault(keys, len(numbers.keys)) if keys else -1
     return Draft(uid, record, composite, shape, number, steps, absent, tuple(asked.variables), tuple(symbols))
+
+
+def _filter(text: str) -> Filter:
+    expression = parse(text)
+    assert not isinstance(expression, Composite)  # features are checked when they are subscribed to
+    return expression
 
 
 def _implied(composite: Composite, shape: Shape, shared: str | None, text: str) -> frozenset[str]:
