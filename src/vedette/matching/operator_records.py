@@ -1,0 +1,14 @@
+"""A subscription whose filter calls operators: what the index alone cannot decide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorRecord:
+    """Who subscribed to what; which operators there are is known where it is matched."""
+
+    id: str
+    text: str
+    subscriber: str | None = None

@@ -1,0 +1,1 @@
+"""Expensive operators: what they are, how often they have to run, and what they find."""

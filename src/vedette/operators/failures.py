@@ -1,0 +1,86 @@
+"""Which evaluations failed, and why? Counted by operator and kind, and written to the log `vedette.operators`."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import threading
+import traceback
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
+
+from vedette.errors import VedetteError
+from vedette.operators.operator import Operator
+
+Kind: TypeAlias = Literal["error", "time", "result", "stuck"]
+MOST_LINES = 20  # of the log, for one call
+_LONGEST = 300  # characters of a reason that an exception gives
+_OWN = str(Path(__file__).parents[1])
+_IMPORTING = str(Path(importlib.__file__).parent)
+
+_log = logging.getLogger("vedette.operators")
+
+
+class Failure(NamedTuple):
+    """Why an evaluation is unknown for an event."""
+
+    kind: Kind
+    reason: str
+
+
+def failed(error: BaseException) -> Failure:
+    """The failure that an exception of the function is, with the line that raised it."""
+    said = on_one_line(error)
+    if isinstance(error, VedetteError):  # raised on purpose: it says what to mend, and that is not its line
+        return Failure("error", said)
+    frames = traceback.extract_tb(error.__traceback__, limit=-1)
+    place = place_of(error) or (f"{frames[-1].filename}:{frames[-1].lineno}" if frames else None)
+    return Failure("error", said if place is None else f"{said} ({place})")
+
+
+def on_one_line(error: BaseException) -> str:
+    """What an exception says; its type too, unless it is one that people are meant to read."""
+    said = " ".join(str(error).split())
+    cut = said[:_LONGEST] + "…" * (len(said) > _LONGEST)
+    return cut if isinstance(error, VedetteError) else type(error).__name__ + (f": {cut}" if cut else "")
+
+
+def place_of(error: BaseException) -> str | None:
+    """The last line of somebody's code that led to an exception: not of this package, and not the import itself."""
+    place = None
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        file = frame.f_code.co_filename
+        if not file.startswith((_OWN, _IMPORTING, "<frozen importlib")):
+            place = f"{file}:{line}"
+    return place
+
+
+class Failures:
+    """How often each operator failed, by kind; any number of threads may record."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, dict[Kind, int]] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def counts(self) -> Mapping[str, Mapping[Kind, int]]:
+        """Operator -> kind -> how often, so far."""
+        with self._lock:
+            return {name: dict(kinds) for name, kinds in self._counts.items()}
+
+    def restore(self, counts: Mapping[str, Mapping[Kind, int]]) -> None:
+        """Go on from what `counts` was."""
+        with self._lock:
+            self._counts = {name: dict(kinds) for name, kinds in counts.items()}
+
+    def record(self, operator: Operator, failures: Sequence[tuple[str, Failure]]) -> None:
+        """Counts the failures of one call, each with the event's name, and writes the first ones to the log."""
+        with self._lock:
+            kinds = self._counts.setdefault(operator.name, {}) if failures else {}
+            for _, failure in failures:
+                kinds[failure.kind] = kinds.get(failure.kind, 0) + 1
+        for event, failure in failures[:MOST_LINES]:
+            _log.warning("operator %s, event %s: %s", operator.name, event, failure.reason)
+        if len(failures) > MOST_LINES:
+            _log.warning("operator %s: %d more events failed", operator.name, len(failures) - MOST_LINES)

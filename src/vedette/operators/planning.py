@@ -1,0 +1,124 @@
+"""A set of filters with operators, made ready: their plain parts in an index, the rest for a planner."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.errors import FilterError
+from vedette.kernels.plan_moves import SUBORDER
+from vedette.language.check import check
+from vedette.language.parser import parse
+from vedette.matching.draft import Draft
+from vedette.matching.operator_records import OperatorRecord
+from vedette.matching.segment import Segment
+from vedette.operators.asked import Asked, Prepared
+from vedette.operators.planners import problem, reweighed
+from vedette.operators.predicates import Planned, Predicates
+from vedette.operators.registry import Operators
+from vedette.operators.statistics import Statistics
+from vedette.schema.schema import Schema
+
+Best: TypeAlias = dict[tuple[int, int], tuple[int, dict[str, Any]]]  # by event and subscription: alternative, bindings
+_OFTEN = 256  # evaluations after which what was learned is looked at again, at the soonest
+
+
+class Plan:
+    """The alternatives of all filters with operators, in the order of addition."""
+
+    def __init__(
+        self,
+        records: Sequence[OperatorRecord],
+        places: Sequence[int],
+        schema: Schema,
+        operators: Operators,
+        planner: int,
+        statistics: Statistics,
+        index: str,
+    ) -> None:
+        self.records = tuple(records)
+        self._planner = planner
+        numbers = Predicates(operators)
+        draft = Draft()
+        made: list[Planned] = []
+        place: list[int] = []  # of every alternative's subscription, among all subscriptions
+        family: list[tuple[int, int]] = []
+        bound: list[bool] = []
+        for record, at in zip(records, places, strict=True):
+            try:
+                own = numbers.planned(check(parse(record.text), schema, record.text))
+            except FilterError as error:
+                raise error.of(f"subscription {record.id!r}") from None
+            for one in own:
+                draft.append(record.id, record.text, one.plain, record.subscriber)
+            place += [at] * len(own)
+            family += [(len(made), len(made) + len(own))] * len(own)
+            bound += [any(one.join is not None for one in own)] * len(own)
+            made += own
+        self.segment = Segment.build(draft.drawn(), index=index)
+        self.place = np.array(place, np.int64)
+        self.decided = np.array([not one.predicates for one in made], np.bool_)  # by the index alone
+        self.asked = Asked.of(
+            made,
+            np.array(family, np.int64).reshape(-1, 2),
+            np.array(bound, np.bool_),
+            numbers.evaluations,
+            numbers.predicates,
+        )
+        self.statistics = statistics.view(numbers.evaluations, numbers.predicates)
+        self._evaluation = np.array([each.evaluation for each in numbers.predicates], np.int32)
+        self._prepared: Prepared | None = None
+        self._refresh_at = 0  # evaluations made by then
+
+    @property
+    def named(self) -> frozenset[str]:
+        """The attributes that calls and value constraints name, and those that operators say they read."""
+        asked = self.asked
+        parts: list[frozenset[str]] = [each.paths.union(each.operator.reads or ()) for each in asked.evaluations]
+        for predicate in asked.predicates:
+            parts += [predicate.pattern.paths, *(each.paths for each in predicate.constraints)]
+        return frozenset().union(*parts, *(each.paths for each in asked.alternatives))
+
+    @property
+    def paths(self) -> frozenset[str] | None:
+        """The attributes that operators and value constraints look at; None: an operator sees whole events."""
+        return None if any(each.operator.reads is None for each in self.asked.evaluations) else self.named
+
+    def prepared(self, made: int) -> Prepared:
+        """What planners work from, with what was learned; looked at anew after more and more evaluations."""
+        if self._prepared is None or made >= self._refresh_at:
+            selectivity, cost = self.statistics.selectivity(), self.statistics.cost()
+            asked = [one.predicates for one in self.asked.alternatives]
+            if self._prepared is None or self._planner == SUBORDER:
+                now = problem(self._planner, asked, self._evaluation, selectivity, cost)
+            else:
+                now = reweighed(self._prepared.problem, selectivity, cost)
+            self._prepared = Prepared(now, self._planner)
+            # Chains are costly to order: they are ordered anew each time that twice as much is known.
+            more = made if self._planner == SUBORDER else len(self._evaluation) // 8
+            self._refresh_at = made + max(_OFTEN, more)
+        return self._prepared
+
+    # ------------------------------------------------------------ several alternatives
+
+    def keep_first(self, best: Best, event: int, alternative: int, bindings: dict[str, Any]) -> None:
+        """Of several alternatives that are true, the first one tells the bindings."""
+        key = event, int(self.place[alternative])
+        before = best.get(key)
+        if before is None or alternative < before[0]:
+            best[key] = alternative, bindings
+
+    def open(self, event: NDArray[np.int64], alternative: NDArray[np.int32], best: Best) -> NDArray[np.bool_]:
+        """Which alternatives may still change what is known."""
+        made = np.ones(len(event), np.bool_)
+        for at, (one, number) in enumerate(zip(event.tolist(), alternative.tolist(), strict=True)):
+            before = best.get((one, int(self.place[number])))
+            made[at] = before is None or (bool(self.asked.bound[number]) and number < before[0])
+        return made
+
+    def told(self, alternative: int, bindings: dict[str, Any]) -> dict[str, Any] | None:
+        """What is reported: None where the subscription has no variables."""
+        return bindings if self.asked.bound[alternative] else None

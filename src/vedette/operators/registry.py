@@ -1,0 +1,179 @@
+"""Which operators are there? Those handed in, those of files, and those that installed packages bring."""
+
+from __future__ import annotations
+
+import difflib
+import importlib.metadata
+import reprlib
+import tomllib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
+
+from vedette.errors import FileError, InputError
+from vedette.operators.modules import explained, operators_of
+from vedette.operators.operator import Operator
+
+GROUP = "vedette.operators"  # of entry points
+FOLDER = "_folder"  # a key in every table of a file: what its paths are relative to
+
+
+class Operators(Mapping[str, Operator]):
+    """Operators by name; each name stands for one of them."""
+
+    def __init__(self, *operators: Operator) -> None:
+        self._operators: dict[str, Operator] = {}
+        self.missing: dict[str, str] = {}  # entry points that could not be loaded, and why
+        self.elsewhere: str | None = None  # where more of them come from: said where a name is not known
+        for each in operators:
+            self.add(each)
+
+    def __getitem__(self, name: str) -> Operator:
+        return self._operators[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._operators)
+
+    def __len__(self) -> int:
+        return len(self._operators)
+
+    def add(self, operator: Operator) -> None:
+        """One more; InputError if its name is taken by another."""
+        if not isinstance(operator, Operator):
+            several = isinstance(operator, Iterable) and not isinstance(operator, str)
+            hint = "hand them in one by one: Operators(*several)" if several else "declare it with @operator"
+            raise InputError(f"{reprlib.repr(operator)} is no operator\nHint: {hint}")
+        if self._operators.setdefault(operator.name, operator) is not operator:
+            raise InputError(f"there is an operator {operator.name!r} already\nHint: give one of them another name")
+
+    def find(self, name: str) -> Operator:
+        """The operator of a name; InputError says which names are near, and what could not be loaded."""
+        found = self._operators.get(name)
+        if found is not None:
+            return found
+        raise InputError(f"there is no operator {name!r}\nHint: {self._hint(name)}")
+
+    def _hint(self, name: str) -> str:
+        folded = {each.casefold(): each for each in self._operators}
+        near = difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.7)
+        if near:
+            said = f"did you mean {' or '.join(folded[each] for each in near)}?"
+        elif self._operators:
+            said = f"there are {', '.join(sorted(self._operators))}"
+        else:
+            said = "there are none" if self.elsewhere else "there are none; hand them in, or name a file of operators"
+        why = (f"{each!r} could not be loaded: {why}" for each, why in sorted(self.missing.items()))
+        return "; ".join([said, *why, *([self.elsewhere] if self.elsewhere else [])])
+
+    @classmethod
+    def of(cls, given: Operators | None) -> Operators:
+        """Those that are handed in, or the installed ones; InputError says how to make them of anything else."""
+        if given is None:
+            return cls.installed()
+        if isinstance(given, Operators):
+            return given
+        hint = "vedette.Operators(one, other) makes them of single ones"
+        if isinstance(given, str | Path):
+            hint = f"vedette.Operators.read({str(given)!r}) reads a file"
+        raise InputError(f"operators are handed in as Operators, not as {type(given).__name__}\nHint: {hint}")
+
+    @classmethod
+    def installed(cls, settings: Mapping[str, Any] | None = None) -> Operators:
+        """What entry points of the group `vedette.operators` bring: operators, or functions of their settings.
+
+        One that cannot be loaded does not keep the others from being there; `missing` says why.
+        """
+        settings = settings or {}
+        points = {(point.name, point.value): point for point in importlib.metadata.entry_points(group=GROUP)}
+        _check_settings(settings, {name for name, _ in points})
+        made = cls()
+        for (name, _), point in sorted(points.items()):
+            try:
+                brought = cls(*_brought(point, settings.get(name, {}))).values()
+            except Exception as error:  # a package of others, or one that needs what is not installed
+                if name in settings and isinstance(error, InputError):
+                    raise InputError(f"the entry point {name!r}: {error}") from error
+                made.missing[name] = explained(error)
+            else:
+                with _said_of(f"the entry point {name!r} ({point.value})"):
+                    made._add_all(brought)
+        return made
+
+    @classmethod
+    def read(cls, path: str | Path) -> Operators:
+        """The operators of a `.py` file, or those that a `.toml` file names; and the installed ones besides.
+
+        In TOML, `modules = ["package.module", "./file.py"]` are modules whose operators are added, and every table is
+        the settings of an entry point. An operator of the file takes the place of an installed one of its name.
+        """
+        path = Path(path)
+        if path.suffix not in (".py", ".toml"):
+            raise FileError(f"{path}: operators are in a .py file, or named in a .toml file")
+        if not path.is_file():
+            raise FileError(f"{path}: there is no such file")
+        settings = _toml(path) if path.suffix == ".toml" else {}
+        modules = settings.pop("modules", []) if path.suffix == ".toml" else [path.name]
+        if not isinstance(modules, list) or not all(isinstance(each, str) for each in modules):
+            hint = 'write modules = ["package.module", "./file.py"]'
+            raise FileError(f"{path}: modules: {modules!r} is not a list of texts\nHint: {hint}")
+        made = cls()
+        try:
+            for name in modules:
+                with nullcontext() if path.suffix == ".py" else _said_of(f"modules: {name!r}"):
+                    made._add_all(operators_of(name, path.parent))
+            tables = {key: {**value, FOLDER: path.parent} for key, value in _tables(settings)}
+            besides = cls.installed(tables)
+        except InputError as error:
+            raise FileError(f"{path}: {error}") from error
+        made._operators = {**besides, **made}
+        made.missing = besides.missing
+        return made
+
+    def _add_all(self, operators: Iterable[Operator]) -> None:
+        for each in operators:
+            self.add(each)
+
+
+@contextmanager
+def _said_of(where: str) -> Iterator[None]:
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
+
+
+def _brought(point: EntryPoint, settings: Mapping[str, Any]) -> list[Operator]:
+    loaded = point.load()
+    if isinstance(loaded, Operator):
+        return [loaded]
+    if not callable(loaded):
+        raise TypeError(f"{point.value} is neither an operator nor a function that gives some")
+    return list(loaded(settings))
+
+
+def _check_settings(settings: Mapping[str, Any], names: Collection[str]) -> None:
+    for name, given in settings.items():
+        if name not in names:
+            near = difflib.get_close_matches(name, names, n=1)
+            hint = f"did you mean [{near[0]}]?" if near else f"there are settings for {', '.join(sorted(names))}"
+            raise InputError(f"[{name}]: no package brings operators of this name\nHint: {hint}")
+        if not isinstance(given, Mapping):
+            raise InputError(f"{name}: {given!r} is not a table\nHint: write [{name}], and settings below it")
+
+
+def _tables(settings: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for key, value in settings.items():
+        if not isinstance(value, Mapping):
+            raise InputError(f"{key}: {value!r} is not a table\nHint: there are `modules`, and tables of settings")
+        yield key, value
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise FileError(f"{path}: not a TOML file: {error}") from None
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror}") from None

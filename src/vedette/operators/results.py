@@ -1,0 +1,150 @@
+"""What did an operator find? What functions give back, as truth and bindings of Python values.
+
+NumPy's and Arrow's values end here. A result of the wrong form makes its event unknown, and says why.
+"""
+
+from __future__ import annotations
+
+import itertools
+import reprlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from vedette.operators.failures import Failure
+from vedette.schema.arrays import is_list, list_parts, plain, validity
+from vedette.schema.tables import python_values
+
+MOST_BINDINGS = 10_000  # per event
+
+
+class Found(NamedTuple):
+    """What an evaluation says of one event. None is unknown, without anything having failed."""
+
+    truth: bool | None
+    bindings: Sequence[tuple[Any, ...]] = ()
+
+
+Outcome: TypeAlias = Found | Failure
+_UNKNOWN, _TRUE, _FALSE = Found(None), Found(True), Found(False)
+_TOO_MANY = Failure("result", f"more than {MOST_BINDINGS:,} bindings for one event")
+
+
+def read_one(result: Any, outputs: int) -> Outcome:
+    """The result for one event."""
+    result = _plain(result)
+    if result is None:
+        return _UNKNOWN
+    if outputs == 0:
+        if isinstance(result, bool):
+            return _TRUE if result else _FALSE
+        return _wrong(f"gave {_shown(result)}, not True, False or None")
+    values = _several(result)
+    if values is None:
+        if outputs > 1 or isinstance(result, Mapping):
+            return _wrong(f"gave {_shown(result)}, not a list of {'values' if outputs == 1 else 'tuples'}")
+        return Found(True, [(result,)])
+    # An iterator may have no end.
+    taken = list(itertools.islice(values, MOST_BINDINGS + 1))
+    return _TOO_MANY if len(taken) > MOST_BINDINGS else _bindings(taken, outputs)
+
+
+def _bindings(values: Sequence[Any], outputs: int) -> Outcome:
+    if outputs == 1:
+        return Found(bool(values), [(_plain(value),) for value in values])
+    bindings = []
+    for value in values:
+        if not isinstance(value, tuple | list) or len(value) != outputs:
+            return _wrong(f"gave a binding {_shown(value)}, not a tuple of {outputs} values")
+        bindings.append(tuple(_plain(each) for each in value))
+    return Found(bool(bindings), bindings)
+
+
+def read_many(result: Any, outputs: int, size: int) -> list[Outcome]:
+    """The result of a batch, event by event."""
+    if isinstance(result, np.ndarray) and result.ndim == 1 and result.dtype.kind != "O":
+        result = pa.array(result)
+    if not isinstance(result, pa.Array | pa.ChunkedArray | np.ndarray | list | tuple):
+        return [_wrong(f"gave {_shown(result)}, not an array or a list of {size} results")] * size
+    if len(result) != size:
+        return [_wrong(f"gave {len(result)} results for {size} events")] * size
+    if isinstance(result, pa.Array | pa.ChunkedArray):
+        array = plain(result)
+        reads: Callable[[Any, int], list[Outcome]] = _lists if is_list(array.type) and outputs else _singles
+        return [_UNKNOWN] * size if pa.types.is_null(array.type) else reads(array, outputs)
+    return [read_one(each, outputs) for each in result]
+
+
+def _singles(array: Any, outputs: int) -> list[Outcome]:
+    """A truth, or one binding, for each event."""
+    if outputs == 0:
+        if not pa.types.is_boolean(array.type):
+            return [_wrong(f"gave an array of {array.type}, not of booleans")] * len(array)
+        said = {True: _TRUE, False: _FALSE, None: _UNKNOWN}
+        return [said[truth] for truth in array.to_pylist()]
+    rows = _rows(array, outputs)
+    if rows is None:
+        return [_not_structs(array.type, outputs)] * len(array)
+    present = validity(array).tolist()
+    return [Found(True, [row]) if there else _UNKNOWN for row, there in zip(rows, present, strict=True)]
+
+
+def _lists(array: Any, outputs: int) -> list[Outcome]:
+    """A list of bindings for each event."""
+    start, elements, present = list_parts(array)
+    rows = _rows(plain(elements), outputs)
+    if rows is None:
+        return [_not_structs(elements.type, outputs)] * len(array)
+    outcomes: list[Outcome] = []
+    for (first, last), there in zip(itertools.pairwise(start.tolist()), present.tolist(), strict=True):
+        if not there:
+            outcomes.append(_UNKNOWN)
+        else:
+            outcomes.append(_TOO_MANY if last - first > MOST_BINDINGS else Found(last > first, rows[first:last]))
+    return outcomes
+
+
+def _rows(array: Any, outputs: int) -> list[tuple[Any, ...]] | None:
+    """Each element as a binding; None if it has not so many fields."""
+    if outputs == 1:
+        return [(value,) for value in python_values(array)]
+    if pa.types.is_null(array.type):
+        return [(None,) * outputs for _ in range(len(array))]
+    if not pa.types.is_struct(array.type) or array.type.num_fields != outputs:
+        return None
+    return list(zip(*(python_values(plain(field)) for field in array.flatten()), strict=True))
+
+
+def _several(result: Any) -> Iterable[Any] | None:
+    """The values of a result that has several; None if it is one plain value."""
+    if isinstance(result, pa.Array | pa.ChunkedArray):
+        return python_values(plain(result))
+    if isinstance(result, np.ndarray):
+        return result if result.ndim else [result.item()]
+    return result if isinstance(result, list | tuple | AbstractSet | Iterator) else None
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's and Arrow's scalars as Python values."""
+    if isinstance(value, np.datetime64):
+        return None if np.isnat(value) else value.astype("datetime64[us]").item()
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, pa.Scalar):
+        return python_values(plain(pa.repeat(value, 1)))[0] if value.is_valid else None
+    return value
+
+
+def _not_structs(stored: Any, outputs: int) -> Failure:
+    return _wrong(f"gave values of {stored}, not structs of {outputs} fields")
+
+
+def _wrong(reason: str) -> Failure:
+    return Failure("result", reason)
+
+
+def _shown(value: Any) -> str:
+    return reprlib.repr(value)

@@ -1,0 +1,166 @@
+"""How is an evaluation carried out for many events? With its cache and its limits; what fails is unknown."""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.operators import arguments
+from vedette.operators.caching import Results
+from vedette.operators.evaluation import Evaluation
+from vedette.operators.event_loop import EventLoop
+from vedette.operators.failures import Failure, Failures, failed
+from vedette.operators.giving_up import GivenUp
+from vedette.operators.operator import Operator
+from vedette.operators.results import Found, Outcome, read_many, read_one
+from vedette.operators.sources import EventSource, Rows
+from vedette.operators.workers import Workers
+
+_T = TypeVar("_T")
+_TRUTHS = {True: 1, False: 0, None: -1}
+
+
+class Answers(NamedTuple):
+    """What an evaluation says of some events, in their order."""
+
+    truth: NDArray[np.int8]  # 1 true, 0 false, -1 unknown
+    bindings: list[list[tuple[Any, ...]]] | None  # None if the operator has no outputs
+    seconds: float  # that the calls took, by the clock on the wall
+
+
+class Runner:
+    """Calls operators for those who match; any number of threads may use it.
+
+    At most `cap_workers` calls of an operator that did not come back in time are left running; then it is not called
+    until some come back.
+    """
+
+    def __init__(self, cap_workers: int = 8, *, clock: Callable[[], float] = time.monotonic) -> None:
+        given_up = GivenUp(cap_workers)
+        self.failures = Failures()
+        self.reused: Counter[str] = Counter()  # by operator: what others had found of the same events
+        self._workers = Workers(given_up)
+        self._loop = EventLoop(given_up)
+        self._clock = clock  # that results grow old by
+        self._kept: dict[Operator, Results] = {}
+        self._lock = threading.Lock()
+        weakref.finalize(self, self._loop.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends what runs in the background; threads that wait for work end by themselves."""
+        self._loop.close()
+
+    def run(self, evaluation: Evaluation, source: EventSource, rows: Rows) -> Answers:
+        """What the evaluation says of the events in some rows of a batch."""
+        operator = evaluation.operator
+        outcomes, seconds = self._once(evaluation, source, rows)
+        found = [Found(None) if isinstance(outcome, Failure) else outcome for outcome in outcomes]
+        truth = np.array([_TRUTHS[each.truth] for each in found], np.int8)
+        return Answers(truth, [list(each.bindings) for each in found] if operator.outputs else None, seconds)
+
+    def _once(self, evaluation: Evaluation, source: EventSource, rows: Rows) -> tuple[list[Outcome], float]:
+        """What others found of the same events before is not asked again."""
+        if source.shared is None:
+            return self._recorded(evaluation, source, rows)
+        found = source.shared.found.setdefault(evaluation, {})
+        numbers = source.shared.numbers[rows].tolist()
+        fresh = [place for place, number in enumerate(numbers) if number not in found]
+        made, seconds = self._recorded(evaluation, source, rows[fresh])
+        found.update(zip([numbers[place] for place in fresh], made, strict=True))
+        self.reused[evaluation.operator.name] += len(rows) - len(fresh)
+        return [found[number] for number in numbers], seconds
+
+    def _recorded(self, evaluation: Evaluation, source: EventSource, rows: Rows) -> tuple[list[Outcome], float]:
+        outcomes, seconds = self._known_or_made(evaluation, source, rows)
+        failures = [
+            (source.name(row), outcome)
+            for row, outcome in zip(rows.tolist(), outcomes, strict=True)
+            if isinstance(outcome, Failure)
+        ]
+        self.failures.record(evaluation.operator, failures)
+        return outcomes, seconds
+
+    def _known_or_made(self, evaluation: Evaluation, source: EventSource, rows: Rows) -> tuple[list[Outcome], float]:
+        operator = evaluation.operator
+        if operator.cache is None:
+            return self._made(evaluation, source, rows)
+        with self._lock:
+            kept = self._kept.setdefault(operator, Results(operator.cache, self._clock))
+        # Real keys are tuples: a place stands for an event without one.
+        keys = [arguments.key(evaluation, source, row) or place for place, row in enumerate(rows.tolist())]
+        known: dict[Hashable, Outcome] = {key: found for key in set(keys) if (found := kept.get(key)) is not None}
+        # Of events with the same values, the first one is evaluated for all.
+        asked: dict[Hashable, int] = {}
+        for place, key in enumerate(keys):
+            if key not in known:
+                asked.setdefault(key, place)
+        made, seconds = self._made(evaluation, source, rows[np.array([*asked.values()], np.int64)])
+        for key, outcome in zip(asked, made, strict=True):
+            known[key] = outcome
+            # What is unknown now may be known the next time.
+            if isinstance(key, tuple) and isinstance(outcome, Found) and outcome.truth is not None:
+                kept.put(key, outcome)
+        return [known[key] for key in keys], seconds
+
+    def _made(self, evaluation: Evaluation, source: EventSource, rows: Rows) -> tuple[list[Outcome], float]:
+        if not len(rows):
+            return [], 0.0
+        begun = time.perf_counter()
+        call = self._together if evaluation.operator.batch else self._one_by_one
+        outcomes = call(evaluation, source, rows)
+        return outcomes, time.perf_counter() - begun
+
+    def _one_by_one(self, evaluation: Evaluation, source: EventSource, rows: Rows) -> list[Outcome]:
+        operator = evaluation.operator
+        outcomes: list[Any] = arguments.single(evaluation, source, rows)
+        places = [place for place, given in enumerate(outcomes) if not isinstance(given, Failure)]
+        given = [outcomes[place] for place in places]
+        made = self._called(operator, given, lambda result: read_one(result, operator.outputs))
+        for place, outcome in zip(places, made, strict=True):
+            outcomes[place] = outcome
+        return outcomes
+
+    def _together(self, evaluation: Evaluation, source: EventSource, rows: Rows) -> list[Outcome]:
+        operator = evaluation.operator
+        given = arguments.batch(evaluation, source, rows)
+        size = len(given.taken)
+        outcomes: dict[int, Outcome] = dict(given.failures)
+        if size:
+            (made,) = self._called(operator, [given.arguments], lambda got: read_many(got, operator.outputs, size))
+            each = [made] * size if isinstance(made, Failure) else made
+            outcomes |= dict(zip(given.taken.tolist(), each, strict=True))
+        return [outcomes[place] for place in range(len(rows))]
+
+    def _called(
+        self, operator: Operator, given: Sequence[tuple[Any, ...]], read: Callable[[Any], _T]
+    ) -> list[_T | Failure]:
+        """What the function gives back for each of the arguments."""
+        function, limit = operator.function, operator.time_limit
+
+        def call(number: int) -> _T | Failure:
+            try:
+                return read(function(*given[number]))
+            except Exception as error:
+                return failed(error)
+
+        async def wait_for(number: int) -> _T:
+            return read(await function(*given[number]))
+
+        if operator.is_async:
+            return self._loop.run(operator, wait_for, len(given), limit)
+        if limit is None:
+            return [call(number) for number in range(len(given))]
+        return [*self._workers.run(operator, call, len(given), limit)]

@@ -1,0 +1,1 @@
+"""Operators that come with Vedette, each loaded when a set of operators is made."""

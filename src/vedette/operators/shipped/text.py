@@ -1,0 +1,73 @@
+"""What does a text say?
+
+    mentions(title, 'used bicycle', 'e-bike')           one of the phrases stands in it, as whole words
+    similar(title, 'used bicycle', ?s) and ?s > 0.8     how much the words of both agree, from 0 to 1
+
+Case, accents and what stands between words do not matter (`words`). Words are told apart by spaces and punctuation:
+where a language writes none, as Chinese, a phrase is found only between them.
+
+`similar` is RapidFuzz's `token_set_ratio`, because a subscription names what is sought in a few words, and an event
+says that and much more: the order of words and the words that only one side has do not count against what both have.
+So 1.0 means that all words of one side are among those of the other, and a misspelt word is not as good as the word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.operators.operator import Operator, operator
+from vedette.operators.shipped.settings import Settings, needs
+from vedette.operators.shipped.words import of_distinct, words
+
+
+def operators(settings: Mapping[str, Any]) -> Iterable[Operator]:
+    """`mentions` and `similar`, which have no settings."""
+    Settings(settings, "text").end()
+    return [mentions, similar]
+
+
+def _check_mentions(given: tuple[Any, ...]) -> None:
+    for phrase in given[1:]:
+        _check_phrase(phrase, "mentions")
+
+
+def _check_similar(given: tuple[Any, ...]) -> None:
+    needs("rapidfuzz", "similar")
+    _check_phrase(given[1], "similar")
+
+
+def _check_phrase(phrase: object, call: str) -> None:
+    if not isinstance(phrase, str):
+        raise ValueError(f"what {call} looks for is a constant text: {call}(title, 'used bicycle')")
+    if not words(phrase):
+        raise ValueError(f"{phrase!r} has no word that {call} could look for")
+
+
+@operator(batch=True, reads=(), time_limit=None, check=_check_mentions)
+def mentions(events: Any, text: Any, phrase: str, *others: str) -> Any:
+    """Whether one of the phrases stands in each text."""
+    sought = [f" {words(each)} " for each in (phrase, *others)]
+
+    def found(texts: list[str]) -> NDArray[Any]:
+        spaced = [f" {each} " for each in texts]
+        return np.array([any(each in one for each in sought) for one in spaced], np.bool_)
+
+    return of_distinct(text, events.num_rows, found)
+
+
+@operator(outputs=1, batch=True, reads=(), time_limit=None, check=_check_similar)
+def similar(events: Any, text: Any, like: str) -> Any:
+    """How much the words of each text agree with those of the other one."""
+    from rapidfuzz import fuzz, process
+
+    sought = words(like)
+
+    def scored(texts: list[str]) -> NDArray[Any]:
+        scores: NDArray[np.float64] = process.cdist([sought], texts, scorer=fuzz.token_set_ratio, dtype=np.float64)[0]
+        return scores / 100
+
+    return of_distinct(text, events.num_rows, scored)

@@ -1,0 +1,180 @@
+"""How often does a predicate hold, and what does an evaluation cost? Learned while events come, and kept.
+
+Counts fade, so that what was is forgotten as the stream changes. A predicate of which little is known is taken to be
+like its operator's others.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.errors import FileError, InputError
+from vedette.operators.evaluation import Evaluation
+from vedette.operators.predicates import Predicate
+
+MEMORY: Final = 10_000  # observations of one thing after which half of what was known before is forgotten
+_VERSION = 1
+_PRIOR = 4.0  # observations that an operator's others are worth
+_COST = 1e-3  # seconds, where nothing is known at all
+_TRIED, _HELD, _CALLS, _SECONDS = range(4)
+
+
+class Statistics:
+    """Observations by the text of predicates and evaluations, so that they outlive the numbers of one set."""
+
+    def __init__(self, memory: float = MEMORY) -> None:
+        if not memory > 0:
+            raise InputError(f"a memory of {memory!r} observations\nHint: a number above 0, or inf to forget nothing")
+        self.memory = float(memory)
+        # By text: tried, held (of predicates); calls, seconds (of evaluations).
+        self._known: dict[str, list[float]] = {}
+        self._of_operators: dict[str, list[float]] = {}  # by name: all four
+
+    def view(self, evaluations: Sequence[Evaluation], predicates: Sequence[Predicate]) -> StatisticsView:
+        """What is known of these, by their numbers, and where more is learned of them."""
+        return StatisticsView(self, evaluations, predicates)
+
+    def __len__(self) -> int:
+        """Of how many predicates and evaluations something is known."""
+        return sum(map(any, self._known.values()))
+
+    def __add__(self, other: Statistics) -> Statistics:
+        """What was learned in two places, as if in one."""
+        made = Statistics(max(self.memory, other.memory))
+        for one in (self, other):
+            for rows, known in ((made._known, one._known), (made._of_operators, one._of_operators)):
+                for name, found in known.items():
+                    if any(found):
+                        before = rows.get(name, [0.0] * len(found))
+                        rows[name] = [a + b for a, b in zip(before, found, strict=True)]
+        return made
+
+    def copy(self) -> Statistics:
+        """The same, to go on from: what is learned there is not learned here."""
+        return self + Statistics(self.memory)
+
+    # ------------------------------------------------------------ kept
+
+    def plain(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return {
+            "version": _VERSION,
+            "memory": self.memory if math.isfinite(self.memory) else None,
+            "observed": _rounded(self._known),
+            "operators": _rounded(self._of_operators),
+        }
+
+    @classmethod
+    def from_plain(cls, given: Mapping[str, Any], where: str = "statistics") -> Statistics:
+        """From what `plain` gave; FileError, naming `where`, if it is something else."""
+        try:
+            if given["version"] != _VERSION:
+                raise FileError(
+                    f"{where}: written by another version ({given['version']!r}, this one reads {_VERSION})"
+                )
+            made = cls(math.inf if given["memory"] is None else float(given["memory"]))
+            made._known = {str(text): _numbers(found, 2) for text, found in given["observed"].items()}
+            made._of_operators = {str(name): _numbers(found, 4) for name, found in given["operators"].items()}
+        except (AttributeError, InputError, KeyError, TypeError, ValueError) as error:
+            if isinstance(error, FileError):
+                raise
+            raise FileError(f"{where}: not the statistics of operators ({error})") from None
+        return made
+
+    def save(self, path: str | Path) -> None:
+        """Write them to a file, all or nothing."""
+        target = Path(path)
+        beside = target.with_name(f".{target.name}.new")
+        beside.write_text(json.dumps(self.plain(), ensure_ascii=False), encoding="utf-8")
+        beside.replace(target)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Statistics:
+        """Read them from a file."""
+        try:
+            given = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise FileError(f"{path}: {error}") from None
+        if not isinstance(given, dict):
+            raise FileError(f"{path}: not the statistics of operators")
+        return cls.from_plain(given, str(path))
+
+    # ------------------------------------------------------------ for views
+
+    def _row(self, text: str) -> list[float]:
+        return self._known.setdefault(text, [0.0, 0.0])
+
+    def _operator(self, name: str) -> list[float]:
+        return self._of_operators.setdefault(name, [0.0] * 4)
+
+
+def _rounded(known: Mapping[str, list[float]]) -> dict[str, list[float]]:
+    return {name: [round(each, 9) for each in found] for name, found in known.items() if any(found)}
+
+
+def _numbers(found: Any, count: int) -> list[float]:
+    numbers = [float(each) for each in found]
+    if len(numbers) != count or not all(each >= 0 and np.isfinite(each) for each in numbers):
+        raise ValueError(f"{found!r} are no {count} counts")
+    return numbers
+
+
+class StatisticsView:
+    """The statistics of one set, by number."""
+
+    def __init__(self, kept: Statistics, evaluations: Sequence[Evaluation], predicates: Sequence[Predicate]) -> None:
+        self._kept = kept
+        self._operators = [evaluation.operator for evaluation in evaluations]
+        self._predicates = [kept._row(each.text) for each in predicates]
+        self._evaluations = [kept._row(f"{each.text} costs") for each in evaluations]
+        self._of_predicate = [evaluations[each.evaluation].operator.name for each in predicates]
+        self._positive = [each.positive for each in predicates]
+
+    def selectivity(self) -> NDArray[np.float64]:
+        """How probably each predicate holds."""
+        shares = {}
+        for name in set(self._of_predicate):
+            pooled = self._kept._operator(name)
+            shares[name] = (pooled[_HELD] + 1.0) / (pooled[_TRIED] + 2.0)
+        made = np.empty(len(self._predicates))
+        for number, (tried, held) in enumerate(self._predicates):
+            share = shares[self._of_predicate[number]]
+            prior = share if self._positive[number] else 1.0 - share
+            made[number] = (held + _PRIOR * prior) / (tried + _PRIOR)
+        return made
+
+    def cost(self) -> NDArray[np.float64]:
+        """What each evaluation costs, in seconds per event."""
+        made = np.empty(len(self._evaluations))
+        for number, (calls, seconds) in enumerate(self._evaluations):
+            operator = self._operators[number]
+            if operator.cost is not None:
+                made[number] = operator.cost
+                continue
+            pooled = self._kept._operator(operator.name)
+            usual = (pooled[_SECONDS] + _COST) / (pooled[_CALLS] + 1.0)
+            made[number] = (seconds + _PRIOR * usual) / (calls + _PRIOR)
+        return made
+
+    def learn_outcomes(self, predicate: int, tried: int, held: int) -> None:
+        """A predicate was looked at so many times and held so many."""
+        self._fade(self._predicates[predicate], 0, 1, tried, held)
+        pooled = self._kept._operator(self._of_predicate[predicate])
+        self._fade(pooled, _TRIED, _HELD, tried, held if self._positive[predicate] else tried - held)
+
+    def learn_cost(self, evaluation: int, events: int, seconds: float) -> None:
+        """An evaluation was made for so many events and took so long."""
+        self._fade(self._evaluations[evaluation], 0, 1, events, seconds)
+        self._fade(self._kept._operator(self._operators[evaluation].name), _CALLS, _SECONDS, events, seconds)
+
+    def _fade(self, row: list[float], count: int, total: int, more: float, sum_: float) -> None:
+        kept = 0.5 ** (more / self._kept.memory)
+        row[count] = row[count] * kept + more
+        row[total] = row[total] * kept + sum_

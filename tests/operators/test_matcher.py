@@ -1,0 +1,138 @@
+"""The matcher of filters with operators around its planners: what it is handed, tells, shares and refuses."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from vedette.errors import InputError, NotSupported
+from vedette.matching.subscriptions import Subscriptions
+from vedette.operators.calling import Calling
+from vedette.operators.matcher import OperatorMatcher
+from vedette.operators.operator import operator
+from vedette.operators.registry import Operators
+from vedette.prediction.stream import StreamMatcher
+from vedette.schema.encode import Reject
+
+
+@operator(outputs=1, time_limit=None)
+def found(event: Mapping[str, Any]) -> list[Any]:
+    return [event["x"]]
+
+
+@operator(reads=("n",), time_limit=None)
+def even(event: Mapping[str, Any]) -> bool:
+    if event["n"] is None:
+        raise ValueError("nothing")
+    return bool(event["n"] % 2 == 0)
+
+
+OPERATORS = Operators(found, even)
+
+
+def subscriptions(*texts: str) -> Subscriptions:
+    subs = Subscriptions({"n": "int", "m": "int"})
+    for number, text in enumerate(texts):
+        subs.add(f"s{number}", text)
+    return subs
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("x", "x"),
+        ('say "hi"', 'say "hi"'),
+        (3, "3"),
+        (3.0, "3.0"),
+        (True, "true"),
+        (2**70, str(2**70)),
+        (math.nan, "nan"),
+        (-math.inf, "-inf"),
+        (decimal.Decimal("1.50"), "1.50"),
+        (dt.datetime(2024, 5, 1, tzinfo=dt.UTC), "2024-05-01T00:00:00+00:00"),
+        ([1, "a"], '[1,"a"]'),
+        ({1: 2}, "{1: 2}"),
+        ("half \ud83d", "half ?"),
+    ],
+)
+def test_whatever_is_found_can_be_told_and_everywhere_alike(value: Any, told: str) -> None:
+    event = {"x": value}
+    one = OperatorMatcher(subscriptions("found(?v)"), OPERATORS).match_batch([event])
+    assert one["bindings"].to_pylist() == [[("v", told)]]
+    streamed = StreamMatcher(subscriptions("found(?v)"), operators=OPERATORS).process([event])
+    assert streamed["bindings"].to_pylist() == [[("v", told)]]
+
+
+def test_what_is_looked_at() -> None:
+    one = OperatorMatcher(subscriptions("even() and n > 1", "m = 1"), OPERATORS)
+    assert one.paths == one.named == {"n"}
+    whole = OperatorMatcher(subscriptions("found(?v) and ?v > m", "even()"), OPERATORS)
+    assert whole.paths is None
+    assert whole.named == {"m", "n"}
+
+
+def test_counts_and_failures_of_several_are_one() -> None:
+    with Calling(OPERATORS) as calling:
+        one, other = calling.matcher(subscriptions("even()")), calling.matcher(subscriptions("not even()"))
+        assert one.match({"n": 2}) == ["s0"]
+        other.match({"n": None})
+        assert calling.counts.made == 2
+        assert calling.made == {"even": 2}
+        assert one.failures == other.failures == calling.failures == {"even": {"error": 1}}
+        assert calling.statistics.plain()["operators"]["even"][0] == 1.0  # the call that failed taught nothing
+        one.close()  # which leaves the other one its operators
+        assert other.match({"n": 1}) == ["s0"]
+    alone = OperatorMatcher(subscriptions("even()"), OPERATORS)
+    assert alone.counts.made == 0
+
+
+def test_nothing_is_learned_where_that_is_not_wanted() -> None:
+    one = OperatorMatcher(subscriptions("even()"), OPERATORS, learn=False)
+    one.match_batch([{"n": number} for number in range(10)])
+    assert len(one.statistics) == 0
+    assert one.counts.made == 10
+
+
+def test_events_that_break_the_schema() -> None:
+    one = OperatorMatcher(subscriptions("even() and m > 0"), OPERATORS)
+    events = [{"n": 2, "m": 1}, {"n": 2, "m": "x"}, {"n": 4, "m": 3}]
+    with pytest.raises(InputError):
+        one.match_batch(events)
+    rejects: list[Reject] = []
+    table = one.match_batch(events, ids=["a", "b", "c"], rejects=rejects)
+    assert table["event"].to_pylist() == ["a", "c"]
+    assert [reject.row for reject in rejects] == [1]
+    assert one.counts.made == 2
+
+
+def test_what_it_refuses() -> None:
+    wrong: Any = ["even()"]
+    with pytest.raises(InputError, match="a list is no set of subscriptions\nHint: make one"):
+        OperatorMatcher(wrong)
+    patterns = subscriptions("[even()] ; [even()]", "even()")
+    with pytest.raises(NotSupported, match="'s0' is a pattern over several events\nHint: StreamMatcher"):
+        OperatorMatcher(patterns, OPERATORS)
+    assert OperatorMatcher(patterns, OPERATORS, filters_only=True).match({"n": 2}) == ["s1"]
+    one = OperatorMatcher(subscriptions("even()"), OPERATORS)
+    with pytest.raises(InputError, match="encoded events come without what operators look at"):
+        one.matches(one.encode([{"n": 1}]))
+    with pytest.raises(InputError, match="there are 1 ids for 2 events"):
+        one.match_batch([{"n": 1}, {"n": 2}], ids=["e1"])
+
+
+def test_it_says_what_it_was_made_of() -> None:
+    subs = Subscriptions({"n": "int"})
+    subs.add("plain", "n > 1", subscriber="alice")
+    subs.add("called", "even()", subscriber="bob")
+    matcher = OperatorMatcher(subs, OPERATORS)
+    assert len(matcher) == 2
+    assert "plain" in matcher
+    assert "called" in matcher
+    assert "other" not in matcher
+    assert [matcher.subscriber(id_) for id_ in matcher.ids] == ["alice", "bob"]
+    assert [matcher.text(id_) for id_ in matcher.ids] == ["n > 1", "even()"]
