@@ -1,0 +1,1 @@
+"""Which subscriptions others make redundant (Ouksel 2006)."""

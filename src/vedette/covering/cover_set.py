@@ -1,0 +1,240 @@
+"""Subscriptions that come and go: which of them others make redundant (Ouksel 2006, section 3).
+
+A subscription that is covered when it comes is parked. It names those that cover it, which are all active, so nothing
+else has to be looked at when one of these is cancelled: those that named it are decided again, in the order in which
+they came, and become active if they are not covered by others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from vedette.covering.boxes import Box, NoBoxes, Space
+from vedette.covering.candidates import BoxTable
+from vedette.covering.covers import BUDGET, Judge, Method, Settings, Verdict
+from vedette.covering.witness import nearer, values_at
+from vedette.errors import InputError, UnknownSubscription
+from vedette.language.check import check
+from vedette.language.normalform import NormalForm
+from vedette.matching.given import check_texts
+from vedette.matching.subscriptions import schema_of
+from vedette.matching.templates import HasOperators, IsPattern, Templates
+from vedette.schema.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """What only its like can cover: a filter with operators, a pattern. `text` is all that is compared."""
+
+    text: str
+    pattern: bool = False  # it speaks of several events, so that it never does what a filter does
+
+
+Said: TypeAlias = str | NormalForm | Opaque
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is known of a subscription: whether others cover it, which, how that was found, and how sure it is.
+
+    `method`: one other covers it (`pairwise`), several do or an event shows that they do not (`exact`, `witness`), no
+    other matches an event with only what it asks for (`empty`), points were drawn (`sampling`), the search was given up
+    (`budget`), it can never match (`never`), another says the same (`equal`), or it is not brought into boxes: an
+    operator, a pattern (`opaque`), a union of too many (`limit`). Where it is not certain, "not covered" may be wrong,
+    which does no harm; "covered" is wrong with probability `error` at most.
+    """
+
+    subscription: str
+    covered: bool
+    by: tuple[str, ...]
+    method: str
+    certain: bool
+    error: float = 0.0
+    witness: Mapping[str, Any] | None = None  # an event that this one matches and no other does
+
+
+class CoveringSet:
+    """Active subscriptions, and covered ones with those that cover them, in the order of arrival."""
+
+    def __init__(
+        self,
+        schema: Schema | Mapping[str, Any] | None = None,
+        *,
+        method: Method = "auto",
+        error: float = 1e-6,
+        budget: int = BUDGET,
+        witnesses: bool = False,
+    ) -> None:
+        self._schema = schema_of(schema)
+        self._templates = Templates(self._schema)
+        self._witnesses = witnesses
+        self._space = Space()
+        self._table: BoxTable[str] = BoxTable(self._space)
+        self._judge = Judge(self._space, self._table, Settings(method, error, budget))
+        self._arrivals = 0
+        self._said: dict[str, tuple[int, NormalForm | Opaque]] = {}
+        self._active: dict[str, None] = {}
+        self._covered: dict[str, Answer] = {}
+        self._covering: dict[str, dict[str, None]] = {}  # whom an active one helps to cover
+        self._alike: dict[NormalForm | Opaque, str] = {}  # active ones without boxes
+        self._unknown = 0  # of these, filters: what they match, nobody knows
+
+    def __len__(self) -> int:
+        return len(self._said)
+
+    def __contains__(self, id_: object) -> bool:
+        return id_ in self._said
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._said)
+
+    @property
+    def active(self) -> tuple[str, ...]:
+        """Those that no others cover, in the order in which they became active."""
+        return tuple(self._active)
+
+    @property
+    def covered(self) -> Mapping[str, Answer]:
+        """Those that active ones cover, and how."""
+        return MappingProxyType(self._covered)
+
+    @property
+    def space(self) -> Space:
+        """The space that boxes lie in."""
+        return self._space
+
+    def boxes(self, id_: str) -> list[Box]:
+        """The boxes of a subscription, none if it has no boxes."""
+        _, said = self._said[id_]
+        if not isinstance(said, NormalForm):
+            return []
+        try:
+            return self._boxes(said)
+        except NoBoxes:
+            return []
+
+    def covers(self, id_: str) -> tuple[str, ...]:
+        """The covered ones that name this one."""
+        return tuple(self._covering.get(id_, ()))
+
+    # ------------------------------------------------------------ changes
+
+    def add(self, id_: str, what: Said) -> Answer:
+        """Take up a subscription; InputError if the id is taken, FilterError if the text makes no sense."""
+        self._arrive(id_, what)
+        return self._settle(id_)
+
+    def add_decided(self, id_: str, what: Said, answer: Answer | None) -> None:
+        """Take up one of which it is known that active ones cover it (`answer`), or that none do."""
+        self._arrive(id_, what)
+        self._place(id_, answer, None if answer is not None else self._boxes_or_none(id_))
+
+    def _arrive(self, id_: str, what: Said) -> None:
+        if id_ in self._said:
+            raise InputError(f"the id {id_!r} is taken\nHint: remove it first, or give every one its own id")
+        if isinstance(what, NormalForm | Opaque):
+            said = what
+        else:
+            check_texts(id_, what, None)
+            said = self._read(what)
+        self._arrivals += 1
+        self._said[id_] = self._arrivals, said
+
+    def remove(self, id_: str) -> tuple[str, ...]:
+        """Cancel a subscription; the ids of those that become active because of it, in the order of arrival."""
+        if id_ not in self._said:
+            raise UnknownSubscription(f"there is no subscription {id_!r}")
+        _, said = self._said.pop(id_)
+        answer = self._covered.pop(id_, None)
+        if answer is not None:
+            self._forget(answer)
+            return ()
+        del self._active[id_]
+        if id_ in self._table:
+            self._table.remove(id_)
+        else:
+            del self._alike[said]
+            self._unknown -= not _is_pattern(said)
+        orphans = sorted(self._covering.pop(id_, ()), key=lambda each: self._said[each][0])
+        for orphan in orphans:
+            self._forget(self._covered.pop(orphan))
+        return tuple(orphan for orphan in orphans if not self._settle(orphan).covered)
+
+    def _settle(self, id_: str) -> Answer:
+        """Decide it against the active ones, and put it where it belongs."""
+        number, said = self._said[id_]
+        boxes = self._boxes_or_none(id_)
+        if boxes is None:
+            answer = self._beside_boxes(id_, said)
+        else:
+            answer = self._answer(id_, self._judge.judge(boxes, seed=number), boxes)
+        self._place(id_, answer if answer.covered else None, boxes)
+        return answer
+
+    def _place(self, id_: str, answer: Answer | None, boxes: list[Box] | None) -> None:
+        """Among the covered ones, with the answer, or among the active ones."""
+        if answer is not None:
+            self._covered[id_] = answer
+            for other in answer.by:
+                self._covering.setdefault(other, {})[id_] = None
+            return
+        self._active[id_] = None
+        if boxes is None:
+            said = self._said[id_][1]
+            self._alike[said] = id_
+            self._unknown += not _is_pattern(said)
+        else:
+            self._table.add(id_, boxes)
+
+    def _boxes_or_none(self, id_: str) -> list[Box] | None:
+        said = self._said[id_][1]
+        if isinstance(said, NormalForm):
+            with contextlib.suppress(NoBoxes):
+                return self._boxes(said)
+        return None
+
+    def _boxes(self, said: NormalForm) -> list[Box]:
+        try:
+            return self._space.boxes(said)
+        finally:
+            for dimension, move in self._space.take_moves():
+                self._table.renumber(dimension, move)
+
+    def _beside_boxes(self, id_: str, said: NormalForm | Opaque) -> Answer:
+        other = self._alike.get(said)
+        if other is not None:
+            return Answer(id_, True, (other,), "equal", True)
+        return Answer(id_, False, (), "opaque" if isinstance(said, Opaque) else "limit", False)
+
+    def _answer(self, id_: str, verdict: Verdict[str], boxes: list[Box]) -> Answer:
+        witness = None
+        certain = verdict.certain and (verdict.covered or not self._unknown)
+        if self._witnesses and verdict.witness is not None and certain:
+            witness = values_at(self._space, nearer(self._table, boxes, self._space, verdict.witness))
+        return Answer(id_, verdict.covered, verdict.by, verdict.method, certain, verdict.error, witness)
+
+    def _forget(self, answer: Answer) -> None:
+        """One that was covered is so no more, or is gone."""
+        for other in answer.by:
+            others = self._covering.get(other)
+            if others is not None:
+                others.pop(answer.subscription, None)
+                if not others:
+                    del self._covering[other]
+
+    def _read(self, text: str) -> NormalForm | Opaque:
+        try:
+            return self._templates.normal_form(text)
+        except HasOperators:
+            return Opaque(text)
+        except IsPattern as found:
+            check(found.composite, self._schema, text)
+            return Opaque(text, pattern=True)
+
+
+def _is_pattern(said: NormalForm | Opaque) -> bool:
+    return isinstance(said, Opaque) and said.pattern

@@ -1,0 +1,93 @@
+"""A matcher with covering as a folder: a snapshot of the matcher without, which opens by itself, and in it
+
+covering/   the two levels beside its index, and who covers whom
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast, get_args
+
+import numpy as np
+import pyarrow as pa
+
+from vedette.covering.cover_set import Answer
+from vedette.covering.coverage import Decided
+from vedette.covering.covers import Method
+from vedette.covering.levels import Levels
+from vedette.covering.matcher import CoveringMatcher
+from vedette.errors import SnapshotError
+from vedette.matching.matcher import Matcher
+from vedette.matching.segment import Segment
+from vedette.matching.snapshot_files import SnapshotReader, SnapshotWriter, is_snapshot
+from vedette.matching.view import Part, View
+
+_COVERING = "covering"
+_ANSWERS = pa.schema(
+    [
+        ("subscription", pa.large_string()),
+        ("by", pa.list_(pa.large_string())),
+        ("method", pa.string()),
+        ("certain", pa.bool_()),
+        ("error", pa.float64()),
+    ]
+)
+
+
+def save(matcher: CoveringMatcher, folder: Path) -> None:
+    """Write both; an older snapshot in their place is replaced."""
+    plain = Matcher.of(matcher.plain, matcher.schema)
+    plain.save(folder)
+    levels, found = matcher.levels, matcher.found
+    with SnapshotWriter(folder / _COVERING) as writer:
+        for name, array in ({} if levels is None else levels.arrays()).items():
+            if not name.startswith("flat."):
+                writer.array(f"levels.{name}", array)
+        rows = [
+            (each.subscription, list(each.by), each.method, each.certain, each.error) for each in found.answers.values()
+        ]
+        columns = [pa.array([row[number] for row in rows], field.type) for number, field in enumerate(_ANSWERS)]
+        writer.arrow("answers", pa.RecordBatch.from_arrays(columns, schema=_ANSWERS))
+        writer.finish({"plain": plain.version, "covered": len(rows), "method": found.method, "budget": found.budget})
+
+
+def load(folder: Path, *, verify: bool = False) -> CoveringMatcher:
+    """The matcher; SnapshotError if the parts are not what `save` wrote, or do not belong together."""
+    plain = Matcher.open(folder, verify=verify)
+    if not is_snapshot(folder / _COVERING):
+        raise SnapshotError(f"{folder} was saved without covering\nHint: Matcher.open opens it")
+    reader = SnapshotReader(folder / _COVERING, verify=verify)
+    if reader.facts.get("plain") != plain.version:
+        raise SnapshotError(f"{folder}: who covers whom was saved with other subscriptions\nHint: save it again")
+    try:
+        segment, found = _segment(reader, plain.segment), _decided(reader)
+    except (KeyError, IndexError, TypeError, ValueError, pa.ArrowException) as error:
+        raise SnapshotError(f"{folder}: the snapshot does not fit together ({error})") from error
+    return CoveringMatcher(View(plain.schema, (Part(segment),)), found)
+
+
+def _segment(reader: SnapshotReader, segment: Segment) -> Segment:
+    arrays: dict[str, Any] = {name.removeprefix("levels."): reader.array(name) for name in reader.names("levels.")}
+    if not arrays:
+        return segment
+    arrays |= {f"flat.{name}": array for name, array in segment.index.arrays().items()}
+    levels = Levels.restore(segment.table, len(segment.codebook.ranks), arrays)
+    if not np.array_equal(
+        np.sort(np.concatenate((levels.plan.first, levels.plan.covered))), np.arange(segment.conjunctions)
+    ):
+        raise SnapshotError(f"{reader.folder}: the levels are not those of the conjunctions\nHint: save it again")
+    return replace(segment, index=levels)
+
+
+def _decided(reader: SnapshotReader) -> Decided:
+    rows = reader.arrow("answers").to_pylist()
+    if len(rows) != reader.facts["covered"] or reader.facts["method"] not in get_args(Method):
+        raise SnapshotError(f"{reader.folder}: who covers whom is not what the manifest says")
+    answers = {
+        row["subscription"]: Answer(
+            row["subscription"], True, tuple(row["by"]), row["method"], row["certain"], row["error"]
+        )
+        for row in rows
+    }
+    return Decided(answers, cast("Method", reader.facts["method"]), reader.facts["budget"])
