@@ -61,6 +61,9 @@ def observed(
         depth=depth,
         age=np.where(depth > 0, (depth - 1) * 86_400_000_000, -1),
         first=first,
+        time=np.repeat(np.arange(days) * 86_400_000_000, cities),
+        span=np.where(run >= 5, 4 * 86_400_000_000, -1),
+        begun=np.where(run >= 5, event - 4 * cities, -1),
         witness=Witnesses(start, position.astype(np.int32), np.repeat(first, depth) + position * cities),
     )
     return seen, run

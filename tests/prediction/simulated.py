@@ -42,13 +42,15 @@ def contiguous(
     rows: list[dict[str, Any]] = []
     for event, (letter, key) in enumerate(zip(letters, keys, strict=True)):
         grown = [[*run, event] for run in [*alive.get(key, []), []] if wanted[len(run)] in (letter, ".")]
-        hit = any(len(run) == len(wanted) for run in grown)
+        done = [run for run in grown if len(run) == len(wanted)]
         alive[key] = kept = [run for run in grown if len(run) < len(wanted)]
         most = max(kept, key=len, default=[])
         rows.append(
             {
                 "state": sum(1 << len(run) for run in kept),
-                "hit": hit,
+                "hit": bool(done),
+                "begun": done[0][0] if done else -1,
+                "span": (event - done[0][0]) * 1_000_000 if done else -1,
                 "symbol": sum(1 << bit for bit, one in enumerate(alphabet) if one in (letter, "."))
                 | (0 if features is None else features[event] << len(alphabet)),
                 "depth": len(most),
@@ -74,6 +76,9 @@ def table(rows: Sequence[dict[str, Any]], keys: Sequence[int], pattern: int) -> 
         depth=np.array([row["depth"] for row in rows], np.int64),
         age=np.array([row["age"] for row in rows], np.int64),
         first=np.array([row["first"] for row in rows], np.int64),
+        time=np.arange(len(rows)) * 1_000_000,
+        span=np.array([row["span"] for row in rows], np.int64),
+        begun=np.array([row["begun"] for row in rows], np.int64),
         witness=Witnesses(
             np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
             np.array([place for row in rows for place in range(len(row["witness"]))], np.int32),

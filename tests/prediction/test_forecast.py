@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 
@@ -117,10 +119,7 @@ def test_patterns_are_forecast_side_by_side() -> None:
     start = np.cumsum([0, *map(len, witnesses)])
     pairs = [pair for witness in witnesses for pair in witness]
     mixed = Observations(
-        **{
-            name: getattr(joined, name)[order]
-            for name in ("event", "pattern", "key", "state", "hit", "symbol", "depth", "age", "first")
-        },
+        **{one.name: getattr(joined, one.name)[order] for one in fields(Observations) if one.name != "witness"},
         witness=Witnesses(
             start, np.array([each[0] for each in pairs], np.int32), np.array([each[1] for each in pairs], np.int64)
         ),

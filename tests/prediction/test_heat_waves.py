@@ -70,7 +70,4 @@ def test_context_and_features_make_it_better(features: bool) -> None:
         assert ours[part].auc > table[part].auc
         # Without features it depends on the cities whether yes and no are told apart better.
         assert not features or ours[part].mcc > table[part].mcc
-    for part in ("all", "begun"):
         assert ours[part].worst_gap() <= 0.05
-    # Of streaks of up to four days alone, the hottest are overrated: later years are not quite like those before.
-    assert ours["first four"].worst_gap() <= (0.09 if features else 0.05)

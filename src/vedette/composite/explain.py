@@ -15,6 +15,7 @@ from vedette.composite.step_filters import Bindings
 from vedette.language.ast import Composite, Step
 from vedette.language.evaluate import Event, value_of
 from vedette.language.render import duration, render
+from vedette.operators.calling import Calling
 from vedette.schema.schema import Schema
 
 _SHOWN = 3  # partial matches that are shown
@@ -172,7 +173,12 @@ class Unseen:
 
 
 def explain_pattern(
-    composite: Composite, events: Sequence[Seen], at: int, schema: Schema | None, text: str
+    composite: Composite,
+    events: Sequence[Seen],
+    at: int,
+    schema: Schema | None,
+    text: str,
+    calling: Calling | None = None,
 ) -> PatternExplanation | Unseen:
     """Why the event at this place completes the pattern, or why not; `events` are in the order of their time."""
     chosen = events[at]
@@ -181,7 +187,7 @@ def explain_pattern(
     if None in key:
         return Unseen(tuple(path for path, value in zip(by, key, strict=True) if value is None))
     mine = [seen for seen in events[: at + 1] if partition_values(by, seen.event, schema) == key]
-    standing = Standing(composite, schema, text)
+    standing = Standing(composite, schema, text, calling)
     for seen in mine[:-1]:
         standing.take(seen)
     before = tuple(standing.partials)

@@ -8,14 +8,14 @@ States are built when they are first reached, and their arrays are what `vedette
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.composite.shape import DONE, NEXT, Marking, Shape
+from vedette.composite.shape import DONE, Marking, Shape, must_go_on
 from vedette.kernels import runs
 from vedette.language.ast import Comparator
 
@@ -117,6 +117,8 @@ class Graph:
         self._accepts = _Table(1)
         self.items: list[frozenset[Item]] = []
         self._known: dict[tuple[int, frozenset[Item]], int] = {}
+        self._promise = np.full(16, np.nan)  # of each state: how probably a partial match in it completes
+        self._promised: dict[int, Mapping[Marking, float]] = {}  # what is known of that, by group
         self.registers = max((max(m.shape.registers, default=-1) + 1 for m in self.machines.values()), default=0)
         self.variables = 1 + max(
             (test.variable for m in self.machines.values() for asked in m.steps for a in asked for test in a.tests),
@@ -137,7 +139,7 @@ class Graph:
         row[runs.WINDOW] = some.within
         row[runs.GROUP] = group
         for _, marking in items:
-            transient = _is_next(marking)
+            transient = must_go_on(marking)
             row[runs.HAS_NEXT] |= transient
             row[runs.HAS_WAIT] |= not transient
         row[runs.KILL_BEGIN], row[runs.KILL_END] = self._blocks.add(*killers) if row[runs.HAS_WAIT] else (0, 0)
@@ -145,9 +147,24 @@ class Graph:
         row[runs.LIVE_BEGIN], row[runs.LIVE_END] = self._live.add(*sorted(directions.items()))
         row[runs.EXPIRY_BEGIN], row[runs.EXPIRY_END] = self._expiries.add(*self._expiring(items))
         row[runs.DIGEST] = _digest(items)
-        self._known[group, items] = self._states.add(row)[0]
+        number = self._known[group, items] = self._states.add(row)[0]
         self.items.append(items)
-        return self._known[group, items]
+        if len(self._promise) < len(self._states.array):
+            more = np.full(len(self._states.array) - len(self._promise), np.nan)
+            self._promise = np.concatenate([self._promise, more])
+        self._promise[number] = self._promise_of(group, items)
+        return number
+
+    def promise(self, group: int, probability: Mapping[Marking, float]) -> None:
+        """Say how probably partial matches of a group complete: beyond the cap the others go first."""
+        self._promised[group] = probability
+        for state in np.flatnonzero(self._states.array[: len(self.items), runs.GROUP] == group).tolist():
+            self._promise[state] = self._promise_of(group, self.items[state])
+
+    def _promise_of(self, group: int, items: Iterable[Item]) -> float:
+        """NaN where nothing is said of a group; a marking of which nothing is said may well complete."""
+        known = self._promised.get(group)
+        return float("nan") if known is None else max(known.get(marking, 1.0) for _, marking in items)
 
     def expand(self, state: int) -> None:
         """Let a state know what leads on from it."""
@@ -193,7 +210,7 @@ class Graph:
                             for number in open_before
                             if number not in open_after
                         )
-                        kills = () if each == DONE or _is_next(each) else self._waits((uid, each))
+                        kills = () if each == DONE or must_go_on(each) else self._waits((uid, each))
                         target = edge.setdefault((settled, saves, kills, machine.within), (set(), []))
                         if each == DONE:
                             target[1].append(self._numbers[uid])
@@ -308,6 +325,7 @@ class Graph:
             self._accepts.array,
             *self._roots,
             *_group_arrays(self.groups, self._numbers),
+            self._promise,
         )
 
     @property
@@ -324,13 +342,6 @@ def _group_arrays(groups: Sequence[Group], numbers: dict[int, int]) -> tuple[NDA
         rows.append((group.keys, numbers.get(group.observed, -1), begin, begin + len(group.symbols)))
         begin += len(group.symbols)
     return np.array(rows, np.int64).reshape(-1, 4), np.array(symbols, np.int64).reshape(-1, 1)
-
-
-def _is_next(marking: Marking) -> bool:
-    """The very next event must go on."""
-    return marking is not None and (
-        marking[0] == NEXT or any(_is_next(each) for each in marking[2:] if isinstance(each, tuple))
-    )
 
 
 def _digest(items: frozenset[Item]) -> int:

@@ -7,11 +7,12 @@ pattern came or went still mean the same.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from vedette.composite.alternatives import Alternative, alternatives, shared_variable
 from vedette.composite.graph import OPERATORS, Asked, Graph, Group, Machine, Test
 from vedette.composite.shape import Shape
+from vedette.composite.splitting import leaves, part_number, split
 from vedette.errors import InputError, LimitError, NotSupported
 from vedette.language.ast import Composite, Filter, Step
 from vedette.language.check import check
@@ -23,6 +24,7 @@ from vedette.schema.schema import Schema
 _MOST_VARIABLES = 60  # they are bits of an integer
 _MOST_REGISTERS = 256
 _MOST_SYMBOLS = 62
+_AGES = 1 << 60  # microseconds: a window that never ends, with which the newest partial match counts, not the oldest
 
 Place = tuple[int, int]  # of a group: the number of its keys, and the one pattern it is for (-1: for all that fit)
 
@@ -65,6 +67,7 @@ class Draft:
     absent: tuple[tuple[Asked, ...], ...]
     variables: tuple[str, ...]
     symbols: tuple[int, ...]  # the filters whose truth its forecast looks at
+    parts: tuple[Draft, ...] = ()  # that are observed apart, in case the whole has too many states to be forecast
 
     @property
     def speaks_of_time(self) -> bool:
@@ -81,7 +84,30 @@ def draft(record: PatternRecord, uid: int, schema: Schema, numbers: Numbers) -> 
     shape = Shape(composite)
     shared = None if composite.by else shared_variable(composite)
     keys = composite.by or (() if shared is None else (shared,))
-    asked = _Asking(record.text, numbers, dropped=_implied(composite, shape, shared, record.text))
+    dropped = _implied(composite, shape, shared, record.text)
+    whole = _drafted(record, uid, composite, shape, keys, dropped, numbers)
+    tree = None if record.predict is None else split(composite)
+    if tree is None:
+        return whole
+    within = _AGES if composite.within is None else composite.within
+    parts = [Composite(leaf.pattern, keys, within) for leaf in leaves(tree)]
+    drafts = (
+        _drafted(record, part_number(uid, number), part, Shape(part), keys, dropped, numbers)
+        for number, part in enumerate(parts)
+    )
+    return replace(whole, parts=tuple(drafts))
+
+
+def _drafted(
+    record: PatternRecord,
+    uid: int,
+    composite: Composite,
+    shape: Shape,
+    keys: tuple[str, ...],
+    dropped: frozenset[str],
+    numbers: Numbers,
+) -> Draft:
+    asked = _Asking(record.text, numbers, dropped)
     steps = tuple(asked(position.step) for position in shape.positions)
     absent = tuple(asked(step) for step in shape.absent)
     if len(asked.variables) > _MOST_VARIABLES:
@@ -159,7 +185,7 @@ def graph_of(drafts: Iterable[Draft], numbers: Numbers, *, merge: bool) -> tuple
     groups: dict[Place, Group] = {}
     order: dict[Place, int] = {}
     machines = []
-    for each in drafts:
+    for each in (one for whole in drafts for one in (whole, *whole.parts)):
         observed = each.record.predict is not None
         place = (each.keys, each.uid if observed or not merge else -1)
         if place not in groups:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from vedette.composite.machines import Draft, Numbers, Place, draft, graph_of
 from vedette.composite.order import Ids, Sorter
 from vedette.composite.outputs import Observations, PatternMatches
 from vedette.composite.packing import packed, unpacked
+from vedette.composite.promise import Expected, promises
 from vedette.composite.reading import Reader
 from vedette.composite.step import CAP, step
 from vedette.errors import InputError, UnknownSubscription
@@ -23,6 +24,9 @@ from vedette.kernels import runs
 from vedette.matching.patterns import PatternRecord, Predict
 from vedette.matching.subscriptions import schema_of
 from vedette.matching.view import Events
+from vedette.operators.calling import Calling
+from vedette.operators.matcher import OperatorMatcher
+from vedette.operators.sources import EventSource
 from vedette.schema.encode import Reject
 from vedette.schema.schema import Schema
 
@@ -52,7 +56,8 @@ class PatternMatcher:
 
     Events are numbered as they arrive, from 0. They count in the order of their time: within `lateness` microseconds
     they may come in any order (None: all of them are held back until `finish`). At most `cap` partial matches are kept
-    in a partition: beyond it the least promising are given up, and counted.
+    in a partition: beyond it the least promising are given up, and counted. These are the least probable, where a model
+    says what to `expect`, else those that have come least far.
     """
 
     def __init__(
@@ -63,6 +68,7 @@ class PatternMatcher:
         lateness: int | None = 0,
         cap: int = CAP,
         merge: bool = True,
+        calling: Calling | None = None,
     ) -> None:
         if cap < 1:
             raise InputError(f"a cap of {cap} partial matches leaves none\nHint: it is a number from 1 on")
@@ -70,6 +76,7 @@ class PatternMatcher:
         self.cap = cap
         self.counts = Counts()
         self._merge = merge
+        self._calling = calling or Calling()
         self._numbers = Numbers()
         self._drafts: dict[str, Draft] = {}
         self._uids = 0
@@ -78,6 +85,7 @@ class PatternMatcher:
         self._timed = False
         self._sorter = Sorter(lateness)
         self._ids = Ids()
+        self._expected: dict[int, Expected] = {}
         for record in patterns:
             self._draft(record)
         self._built()
@@ -94,7 +102,7 @@ class PatternMatcher:
     def _built(self) -> None:
         self._graph, self._places = graph_of(self._drafts.values(), self._numbers, merge=self._merge)
         self._by_uid = {each.uid: each for each in self._drafts.values()}
-        self._reader = Reader(self._numbers, self.schema)
+        self._reader = Reader(self._numbers, self.schema, self._calling)
         self._asking = next((each.record.id for each in self._drafts.values() if each.speaks_of_time), None)
 
     def add(self, record: PatternRecord) -> None:
@@ -119,7 +127,21 @@ class PatternMatcher:
             raise
         old, places = self._graph, self._places
         self._built()
+        self._expected = {uid: one for uid, one in self._expected.items() if uid in self._by_uid}
+        for uid in self._expected:
+            self._promise(uid)
         self._state = carried(self._state, old, places, self._graph, self._places)
+
+    def expect(self, expected: Mapping[int, Expected]) -> None:
+        """Take in what a model expects, by the numbers of patterns: it decides who goes first beyond the cap."""
+        for uid, one in expected.items():
+            if self._expected.get(uid) is not one:
+                self._expected[uid] = one
+                self._promise(uid)
+
+    def _promise(self, uid: int) -> None:
+        machine = self._graph.machines[uid]
+        self._graph.promise(machine.group, promises(machine, self._by_uid[uid].symbols, self._expected[uid]))
 
     @property
     def patterns(self) -> dict[int, PatternRecord]:
@@ -133,6 +155,11 @@ class PatternMatcher:
     def drafts(self) -> dict[int, Draft]:
         """All that is known of the patterns, by their numbers."""
         return dict(self._by_uid)
+
+    @property
+    def operators(self) -> OperatorMatcher | None:
+        """Who calls the operators of steps and features: what they look at, counts and failures; None without any."""
+        return self._reader.operators
 
     @property
     def graph(self) -> Graph:
@@ -152,15 +179,21 @@ class PatternMatcher:
     # ------------------------------------------------------------ events
 
     def process(
-        self, events: Events, *, ids: Sequence[object] | None = None, rejects: list[Reject] | None = None
+        self,
+        events: Events,
+        *,
+        ids: Sequence[object] | None = None,
+        rejects: list[Reject] | None = None,
+        source: EventSource | None = None,
     ) -> Outcome:
         """Let events happen. With `ids`, an id that was there before does not count again.
 
+        Where others ask operators of the same events, they all ask a `source` of them that is shared.
         Events that break the schema are an error, or, with a list as `rejects`, are put there and do not count.
         """
         if ids is not None and len(ids) != len(events):
             raise InputError(f"there are {len(ids)} ids for {len(events)} events")
-        batch, timed = self._reader.read(events, self._arrived, self._latest, rejects)
+        batch, timed = self._reader.read(events, self._arrived, self._latest, rejects, ids, source)
         self._check_times(batch, timed)
         self._arrived += len(events)
         if timed.any():
@@ -226,12 +259,12 @@ class PatternMatcher:
         return packed(_KIND, {name: np.frombuffer(data, np.uint8) for name, data in parts.items()}, facts)
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> PatternMatcher:
+    def from_bytes(cls, data: bytes, *, calling: Calling | None = None) -> PatternMatcher:
         """What `to_bytes` wrote; SnapshotError if these bytes are something else, or damaged."""
         arrays, facts = unpacked(_KIND, data)
         sorter = Sorter.from_bytes(arrays["sorter"].tobytes())
         schema = Schema.of(facts["schema"], closed=facts["closed"])
-        made = cls((), schema, lateness=sorter.lateness, cap=facts["cap"], merge=facts["merge"])
+        made = cls((), schema, lateness=sorter.lateness, cap=facts["cap"], merge=facts["merge"], calling=calling)
         made._numbers = Numbers.of(facts["primitives"], facts["columns"], facts["keys"])
         for plain in facts["patterns"]:
             record = PatternRecord(

@@ -84,6 +84,9 @@ class Observations(Witnessed):
     depth: NDArray[np.int64]  # steps taken by the most advanced partial match
     age: NDArray[np.int64]  # microseconds since its first event; -1: there is none
     first: NDArray[np.int64]  # arrival number of its first event; -1
+    time: NDArray[np.int64]  # of the event, in microseconds
+    span: NDArray[np.int64]  # microseconds from the first to this, the last event of the shortest match; -1: none
+    begun: NDArray[np.int64]  # arrival number of the first event of that match; -1
     witness: Witnesses  # of the most advanced partial match
 
 
@@ -119,6 +122,9 @@ def joined_observations(parts: Sequence[Observations]) -> Observations:
         depth=none,
         age=none,
         first=none,
+        time=none,
+        span=none,
+        begun=none,
         witness=Witnesses.joined([]),
     )
     parts = [nothing, *parts]

@@ -12,10 +12,13 @@ from vedette.composite.batch import Batch
 from vedette.composite.machines import Numbers
 from vedette.composite.times import looked_at, times_of
 from vedette.composite.values import Values, coded, partition_keys
-from vedette.errors import InputError, NotSupported
+from vedette.errors import FilterError, InputError, NotSupported
 from vedette.matching.matcher import Matcher
 from vedette.matching.subscriptions import Subscriptions
 from vedette.matching.view import Events
+from vedette.operators.calling import Calling
+from vedette.operators.matcher import OperatorMatcher
+from vedette.operators.sources import EventSource
 from vedette.schema.columns import Column
 from vedette.schema.encode import Reject, encode
 from vedette.schema.schema import Schema
@@ -25,23 +28,40 @@ from vedette.schema.types import Type
 class Reader:
     """Reads events for some patterns."""
 
-    def __init__(self, numbers: Numbers, schema: Schema) -> None:
+    def __init__(self, numbers: Numbers, schema: Schema, calling: Calling) -> None:
         self._schema = schema
         self._columns = list(numbers.columns)
         self._keys = list(numbers.keys)
-        self._matcher = _matcher(numbers.texts(), schema)
+        self._matcher = _matcher(numbers.texts(), schema, calling)
+
+    @property
+    def operators(self) -> OperatorMatcher | None:
+        """What matches the filters of steps; None where none of them calls operators."""
+        return self._matcher if isinstance(self._matcher, OperatorMatcher) else None
 
     def read(
-        self, events: Events, first: int, latest: int | None, rejects: list[Reject] | None
+        self,
+        events: Events,
+        first: int,
+        latest: int | None,
+        rejects: list[Reject] | None,
+        ids: Sequence[object] | None = None,
+        source: EventSource | None = None,
     ) -> tuple[Batch, NDArray[np.bool_]]:
         """The events as a batch numbered from `first`, and which of them have a time of their own.
 
         An event without one has the latest time before it, of the batch and `latest`. One that breaks the schema is an
-        error, or, if a list is handed in, is put there and left out.
+        error, or, if a list is handed in, is put there and left out. Operators ask a `source` of the events, if others
+        ask it, too.
         """
         refused: list[Reject] = []
         encoded = self._matcher.encode(events, rejects=None if rejects is None else refused)
-        rows = self._matcher.match_rows(encoded, ordered=True)
+        if isinstance(self._matcher, OperatorMatcher):
+            if source is None:
+                source = EventSource(events, self._schema, _called(ids, first, encoded.size))
+            rows = self._matcher.match_rows(encoded, source)
+        else:
+            rows = self._matcher.match_rows(encoded, ordered=True)
         size = encoded.size
         types = self._types(events, {*self._columns, *(path for keys in self._keys for path in keys)})
         read = encode(events, [Column(path, type_) for path, type_ in types.items()], self._schema)
@@ -97,11 +117,22 @@ class Reader:
         return found
 
 
-def _matcher(texts: Sequence[str], schema: Schema) -> Matcher:
+def _called(ids: Sequence[object] | None, first: int, size: int) -> list[str]:
+    """What events are called where operators fail: by their ids, or, without one, by their numbers."""
+    given = [None] * size if ids is None else ids
+    return [str(first + row if id_ is None else id_) for row, id_ in enumerate(given)]
+
+
+def _matcher(texts: Sequence[str], schema: Schema, calling: Calling) -> Matcher | OperatorMatcher:
     filters = Subscriptions(schema)
     for number, text in enumerate(texts):
         filters.add(str(number), text)
-    return filters.compile()
+    if not filters.with_operators:
+        return filters.compile()
+    try:
+        return calling.matcher(filters)
+    except FilterError as error:
+        raise error.of("a step of a pattern, or a feature of its forecast") from None
 
 
 def _stacked(arrays: Sequence[NDArray[Any]], none: tuple[int, ...], dtype: Any) -> NDArray[Any]:

@@ -391,6 +391,11 @@ class Shape:
         return named
 
 
+def must_go_on(marking: Marking) -> bool:
+    """Whether the very next event must go on."""
+    return _count_next(marking) > 0
+
+
 def _join(before: list[Place], after: list[Place], *, contiguous: bool, absent: tuple[int, ...] = ()) -> None:
     for place in before:
         if contiguous:

@@ -16,6 +16,7 @@ from vedette.composite.step_filters import Bindings, StepFilters
 from vedette.language.ast import Comparator, Composite, Step
 from vedette.language.evaluate import Event
 from vedette.matching.explain import Explanation
+from vedette.operators.calling import Calling
 from vedette.schema.schema import Schema
 
 _MOST = 2_000  # partial matches that are followed; beyond them the least advanced are given up
@@ -108,10 +109,10 @@ class Attempt:
 class Standing:
     """Takes the events of one partition, in the order of their time, and follows every partial match."""
 
-    def __init__(self, composite: Composite, schema: Schema | None, text: str) -> None:
+    def __init__(self, composite: Composite, schema: Schema | None, text: str, calling: Calling | None = None) -> None:
         self.composite, self.text = composite, text
         self.shape = Shape(composite)
-        self.steps = StepFilters(schema, text)
+        self.steps = StepFilters(schema, text, calling)
         self.partials: list[Partial] = []
         self._ended: list[Ended] = []
 

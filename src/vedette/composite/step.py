@@ -15,6 +15,7 @@ from vedette.composite.outputs import (
     joined_matches,
     joined_observations,
 )
+from vedette.composite.splitting import is_part
 from vedette.kernels import runs
 from vedette.kernels.run_moves import advance
 from vedette.kernels.run_sweep import witnesses
@@ -36,7 +37,9 @@ def step(
         batch.number, batch.time, batch.start, batch.primitive, batch.key, batch.keyed, batch.value, batch.known
     )
     outputs = runs.Outputs(
-        np.empty((64, 5), np.int64), np.empty((64, state.variables.shape[1]), np.int64), np.empty((64, 11), np.int64)
+        np.empty((64, runs.MATCH_WIDTH), np.int64),
+        np.empty((64, state.variables.shape[1]), np.int64),
+        np.empty((64, runs.OBSERVED_WIDTH), np.int64),
     )
     matches: list[PatternMatches] = []
     observations: list[Observations] = []
@@ -57,8 +60,9 @@ def step(
 
 def _matches(graph: Graph, state: runs.State, outputs: runs.Outputs, count: int, batch: Batch) -> PatternMatches:
     rows = outputs.matches[:count]
-    order = np.lexsort((rows[:, 1], rows[:, 0]))
     uids = np.array(graph.uids, np.int64)
+    order = np.lexsort((rows[:, 1], rows[:, 0]))
+    order = order[~is_part(uids[rows[order, 1]])]  # that a part has completed is seen, and told to nobody
     values = outputs.variables[:count, : 2 * graph.variables].reshape(count, graph.variables, 2)
     return PatternMatches(
         batch.number[rows[order, 0]], uids[rows[order, 1]], _witnesses(state, rows[order, 2]), values[order]
@@ -77,6 +81,9 @@ def _observations(graph: Graph, state: runs.State, outputs: runs.Outputs, count:
         depth=rows[:, 7],
         age=rows[:, 8],
         first=rows[:, 9],
+        time=batch.time[rows[:, 0]],
+        span=rows[:, 11],
+        begun=rows[:, 12],
         witness=_witnesses(state, rows[:, 10]),
     )
 

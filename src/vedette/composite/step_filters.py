@@ -10,10 +10,15 @@ from vedette.composite.alternatives import alternatives
 from vedette.errors import FilterError, SchemaError
 from vedette.language.ast import And, Comparison, Filter, JoinVariable, Literal, Not, Operand, Or, Range, Step
 from vedette.language.check import check
-from vedette.language.checked import Checked
+from vedette.language.checked import Checked, Residual, leaves
 from vedette.language.evaluate import Event, value_of
 from vedette.language.joins import VariableTest, variable_tests
+from vedette.language.render import render
 from vedette.matching.explain import Explanation, explain
+from vedette.matching.subscriptions import Subscriptions
+from vedette.operators.calling import Calling
+from vedette.operators.explanation import OperatorExplanation
+from vedette.operators.matcher import OperatorMatcher
 from vedette.schema.schema import Schema
 
 Bindings: TypeAlias = tuple[tuple[str, Any], ...]  # variable and value, sorted by variable
@@ -29,8 +34,11 @@ class Taken(NamedTuple):
 class StepFilters:
     """The steps of one pattern, with variables filled in as they are known."""
 
-    def __init__(self, schema: Schema | None, text: str) -> None:
+    def __init__(self, schema: Schema | None, text: str, calling: Calling | None = None) -> None:
         self._schema, self._text = schema, text
+        self._calling = calling or Calling()
+        self._callers: dict[int, OperatorMatcher] = {}  # by the filter that calls operators
+        self._called: tuple[Event | None, dict[int, OperatorExplanation]] = (None, {})  # of the latest event
         self._tests: dict[Step, tuple[VariableTest, ...]] = {}
         self._filled: dict[tuple[Step, Bindings], Checked | None] = {}
 
@@ -44,10 +52,29 @@ class StepFilters:
         if checked is None:
             return Taken(None, None)
         try:
-            explanation = explain(checked, event)
+            if _has_operators(checked):
+                called = self._explained(checked, event)
+                explanation, matched = called.parts, called.matched
+            else:
+                explanation = explain(checked, event)
+                matched = explanation.matched
         except SchemaError:
             return Taken(None, None)
-        return Taken(explanation, tuple(sorted(known.items())) if explanation.matched else None)
+        return Taken(explanation, tuple(sorted(known.items())) if matched else None)
+
+    def _explained(self, checked: Checked, event: Event) -> OperatorExplanation:
+        """What operators say of an event: each filter is asked once, however many partial matches wait for it."""
+        key = id(checked)  # which stays in _filled
+        if self._called[0] is not event:
+            self._called = event, {}
+        if key not in self._callers:
+            alone = Subscriptions(self._schema)
+            alone.add("step", render(checked.expression))
+            self._callers[key] = self._calling.matcher(alone)
+        known = self._called[1]
+        if key not in known:
+            known[key] = self._callers[key].explain(event, "step")
+        return known[key]
 
     def alone(self, step: Step, event: Event) -> bool:
         """Whether the event satisfies the step for some values of its variables: those that only test are left out."""
@@ -77,6 +104,10 @@ class StepFilters:
             except FilterError:
                 self._filled[key] = None
         return self._filled[key]
+
+
+def _has_operators(checked: Checked) -> bool:
+    return checked.root is not None and any(isinstance(leaf, Residual) for leaf in leaves(checked.root))
 
 
 def _filled(node: Filter, known: Mapping[str, Any]) -> Filter:

@@ -104,12 +104,14 @@ from vedette.kernels.runs import (
     WAITERS,
     WINDOW,
     Events,
+    Floats,
     Graph,
     Ints,
     Outputs,
     State,
 )
 
+_STEP = 1e-7  # what a step is worth where probabilities are known: it decides between equals
 _PILE = 4096  # partial matches that may have ended before they are swept out
 
 
@@ -216,20 +218,27 @@ def _standing(
 
 
 @kernel
-def _by_promise(runs: Ints, first: int, count: int, number: int, now: int) -> Ints:
-    """The runs of a partition, the least promising first: those that have come least far, of these the oldest."""
+def _by_promise(runs: Ints, promise: Floats, first: int, count: int, number: int, now: int) -> Ints:
+    """The runs of a partition, the least promising first.
+
+    By the promise of their states where it is known (for all of a partition, or for none), else and between equals by
+    how far they have come, of these the oldest.
+    """
     crowd = np.empty(count, np.int64)
-    promise = np.empty(count, np.float64)
+    worth = np.empty(count, np.float64)
     n = 0
     r = first
     while r >= 0:
         crowd[n] = r
-        promise[n] = -1.0
+        worth[n] = -1.0
         if runs[r, R_DEADLINE] >= now:
-            promise[n] = runs[r, R_DEPTH] + (runs[r, R_FIRST] + 1.0) / (number + 2.0) / 2
+            worth[n] = runs[r, R_DEPTH] + (runs[r, R_FIRST] + 1.0) / (number + 2.0) / 2
+            known = promise[runs[r, R_STATE]]
+            if not np.isnan(known):
+                worth[n] = known + _STEP * worth[n]
         n += 1
         r = runs[r, R_PART_NEXT]
-    return crowd[np.argsort(promise)]
+    return crowd[np.argsort(worth)]
 
 
 @kernel
@@ -244,7 +253,7 @@ def advance(
     states, edges, targets, tests = graph.states, graph.edges, graph.targets, graph.tests
     blocks, saves, conditions, live = graph.blocks, graph.saves, graph.conditions, graph.live
     expiries, accepts, root_start, roots = graph.expiries, graph.accepts, graph.root_start, graph.roots
-    groups, symbols = graph.groups, graph.symbols
+    groups, symbols, promise = graph.groups, graph.symbols, graph.promise
     runs, registers, variables, parts, nodes = state.runs, state.registers, state.variables, state.parts, state.nodes
     waiters, lists = state.waiters, state.lists
     run_hash, part_hash, list_hash = state.run_hash, state.part_hash, state.list_hash
@@ -483,6 +492,7 @@ def advance(
                             pending_variables[pending_count, v] = values[v]
                         pending_count += 1
                     # ---- matches: one for each binding
+                    begun = runs[r, R_START] if r >= 0 else now
                     for a in range(targets[t, ACCEPT_BEGIN], targets[t, ACCEPT_END]):
                         pattern = accepts[a, 0]
                         row = last_match[pattern]
@@ -501,6 +511,9 @@ def advance(
                         if row >= 0:
                             if newer(nodes, node, matches[row, 2]):
                                 matches[row, 2] = node
+                            if begun > matches[row, 5]:
+                                matches[row, 5] = begun
+                                matches[row, 6] = runs[r, R_FIRST] if r >= 0 else number[i]
                             continue
                         if matched >= matches.shape[0]:
                             matches = _more(matches, matched + 1)
@@ -509,6 +522,8 @@ def advance(
                         matches[matched, 1] = pattern
                         matches[matched, 2] = node
                         matches[matched, 3] = bound
+                        matches[matched, 5] = begun
+                        matches[matched, 6] = runs[r, R_FIRST] if r >= 0 else number[i]
                         row = last_match[pattern]
                         matches[matched, 4] = row if row >= 0 and matches[row, 0] == i else -1
                         for v in range(width):
@@ -673,9 +688,9 @@ def advance(
                                 wanted = _longer(wanted, wanted_count + 1)
                             wanted[wanted_count] = s
                             wanted_count += 1
-                # ---- too many: the least promising go first: those that have come least far, of these the oldest
+                # ---- too many: the least promising go first
                 if phase == 1 and part >= 0 and parts[part, P_COUNT] > cap + ended_count:
-                    order = _by_promise(runs, parts[part, P_RUNS], parts[part, P_COUNT], number[i], now)
+                    order = _by_promise(runs, promise, parts[part, P_RUNS], parts[part, P_COUNT], number[i], now)
                     for each in range(order.shape[0] - cap + cap // 10):
                         if ended_count >= ended.shape[0]:
                             ended = _longer(ended, ended_count + 1)
@@ -732,6 +747,12 @@ def advance(
                 observed[seen, 8] = now - runs[best, R_START] if best >= 0 else -1
                 observed[seen, 9] = runs[best, R_FIRST] if best >= 0 else -1
                 observed[seen, 10] = runs[best, R_NODE] if best >= 0 else -1
+                observed[seen, 11] = observed[seen, 12] = -1
+                while row >= 0 and matches[row, 0] == i:  # the shortest match of all bindings
+                    if observed[seen, 11] < 0 or now - matches[row, 5] < observed[seen, 11]:
+                        observed[seen, 11] = now - matches[row, 5]
+                        observed[seen, 12] = matches[row, 6]
+                    row = matches[row, 4]
                 seen += 1
         i += 1
         if wanted_count:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 # Columns of the graph's tables.
 EXPANDED, NEXT_BEGIN, NEXT_END, WAIT_BEGIN, WAIT_END, KILL_BEGIN, KILL_END = range(7)
@@ -33,6 +34,7 @@ EQ, NE, LT, LE, GT, GE = range(6)
 R_STATE, R_PART, R_START, R_DEADLINE, R_NODE, R_DEPTH, R_FIRST, R_BOUND = range(8)
 R_ALIVE, R_BORN, R_HASH, R_HASH_NEXT, R_PART_NEXT, R_PART_BACK, R_FRESH_NEXT = range(8, 15)
 RUN_WIDTH = 15
+MATCH_WIDTH, OBSERVED_WIDTH = 7, 13
 P_GROUP, P_HIGH, P_LOW, P_HASH_NEXT, P_RUNS, P_COUNT, P_FRESH = range(7)
 PART_WIDTH = 7
 N_POSITION, N_EVENT, N_PARENT = range(3)
@@ -64,6 +66,7 @@ class Graph(NamedTuple):
     roots: Ints  # group, edge
     groups: Ints  # keys, observed pattern, symbols from, to
     symbols: Ints
+    promise: Floats  # of each state: how probably a partial match in it completes; NaN where nobody knows
 
 
 class State(NamedTuple):
@@ -99,9 +102,9 @@ class Events(NamedTuple):
 class Outputs(NamedTuple):
     """Rows of matches with their variables, and of observations; events are by their place in the batch."""
 
-    matches: Ints  # event, pattern, node, bound, another match of the same
+    matches: Ints  # event, pattern, node, bound, another match of the same, start, first
     variables: Ints
-    observed: Ints  # event, pattern, high, low, state, hit, symbol, depth, age, first, node
+    observed: Ints  # event, pattern, high, low, state, hit, symbol, depth, age, first, node, span, begun
 
 
 def empty(registers: int, variables: int) -> State:

@@ -1,13 +1,15 @@
 """Forecasts of parts put together: and, or, one after the other, and a match that expires.
 
-A curve is an array whose n-th number is the probability of completing within n events; the 0-th is 0. The engine trains
-the chain of a whole pattern, in which the parts are not independent; these figures are for parts that were trained
-apart. Where only the parts are known, what is given is the figure for independent ones, with the bounds that hold
-whatever their dependence (Fréchet). `paper_…` are the paper's own formulas (Muthusamy 2010, §5.2.3), for comparison.
+A curve is an array whose n-th number is the probability of completing within n events; the 0-th is 0. The chain of a
+whole pattern knows how its parts depend on each other. Where it is too large only the parts are known, and what is
+given is the figure for independent ones, with the bounds that hold whatever their dependence (Fréchet). `paper_…` are
+the paper's own formulas (Muthusamy 2010, §5.2.3), for comparison.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -44,6 +46,78 @@ def expiring(curve: Curve, left: Curve) -> Curve:
     within = np.arange(curve.size)
     reach = np.minimum(within[:, None], np.arange(left.size)[None, :])
     return np.asarray(curve[reach] @ left, np.float64)
+
+
+def known(curve: Curve) -> Combined:
+    """A part by itself."""
+    return Combined(curve, curve, curve)
+
+
+def all_of(parts: Sequence[Combined]) -> Combined:
+    """All of them within n events."""
+    return reduce(lambda one, other: _fieldwise(both, one, other), parts)
+
+
+def any_of(parts: Sequence[Combined]) -> Combined:
+    """At least one of them within n events."""
+    return reduce(lambda one, other: _fieldwise(either, one, other), parts)
+
+
+def together(parts: Sequence[Combined], done: Sequence[bool]) -> Combined:
+    """`and`, when some are complete already: the others have to complete; if there are none, any has to do so anew."""
+    missing = [part for part, complete in zip(parts, done, strict=True) if not complete]
+    return all_of(missing) if missing else any_of(parts)
+
+
+def standing(curve: Curve, left: int, last: int) -> Curve:
+    """The probability that a part is complete, and not too old, after n events.
+
+    It stands for `last` more events by what it has completed already. What is still to complete comes within n, and
+    what it has so far will be too old after `left`.
+    """
+    n = np.arange(curve.size)
+    stands = np.where(n <= left, curve, curve - curve[min(max(left, 0), curve.size - 1)])
+    return np.asarray(np.where(n <= last, 1.0, stands))
+
+
+def together_while(parts: Sequence[Curve], stands: Sequence[Curve], done: Sequence[bool]) -> Curve:
+    """`and` of independent parts that grow too old: at some of the n events the last completes while all others stand.
+
+    Each is taken to complete once, so that they stand together for one stretch of time at most.
+    """
+    every = np.prod(stands, axis=0)
+    if all(done):
+        anew = [np.cumsum(exactly(part) * _others(stands, number)) for number, part in enumerate(parts)]
+        return np.asarray(1.0 - np.prod([1.0 - each for each in anew], axis=0))
+    before = [
+        stand if complete else np.maximum(0.0, stand - exactly(part))
+        for part, stand, complete in zip(parts, stands, done, strict=True)
+    ]
+    return np.asarray(np.minimum(1.0, np.cumsum(every - np.prod(before, axis=0))))
+
+
+def _others(stands: Sequence[Curve], number: int) -> Curve:
+    """The probability that all but one of them stand."""
+    others = [stand for each, stand in enumerate(stands) if each != number]
+    return np.asarray(np.prod(others, axis=0)) if others else np.ones_like(stands[number])
+
+
+def in_turn(first: Combined, rest: Sequence[Curve]) -> Combined:
+    """One after the other. Whatever their dependence, the first leaves each of the rest at least one event."""
+    if not rest:
+        return first
+    independent = reduce(then, rest, first.independent)
+    late = np.zeros(min(len(rest), first.high.size))
+    return Combined(independent, np.zeros_like(independent), np.concatenate([late, first.high])[: first.high.size])
+
+
+def _fieldwise(formula: Callable[[Curve, Curve], Combined], one: Combined, other: Combined) -> Combined:
+    """Both formulas rise with their arguments, so bounds of the parts give bounds of the whole."""
+    return Combined(
+        formula(one.independent, other.independent).independent,
+        formula(one.low, other.low).low,
+        formula(one.high, other.high).high,
+    )
 
 
 def exactly(curve: Curve) -> Curve:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.prediction.nodes import Names
+from vedette.prediction import named
+from vedette.prediction.nodes import Names, last_symbol
 
 _FADED = 1e-3  # a weight below this no longer counts
 _MOST_MOVES = 1_000_000  # distinct ones; beyond them the rarest are dropped
@@ -22,6 +24,16 @@ class Weighed(NamedTuple):
     weight: NDArray[np.float64]
 
 
+def kinds_of(moves: Weighed, names: Names) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The kinds of events (symbols) that led on, and the share of each; those that look alike are left out."""
+    number, which = np.unique(last_symbol(moves.target), return_inverse=True)
+    weight = np.bincount(which.reshape(-1), weights=moves.weight, minlength=number.size)
+    symbols = [names.symbol(each) for each in number.tolist()]
+    known = np.array([symbol is not None for symbol in symbols], np.bool_)
+    share = weight[known] / max(float(weight.sum()), np.finfo(float).tiny)
+    return np.array([symbol for symbol in symbols if symbol is not None], np.int64), share
+
+
 class Counts:
     """Weights of moves (source, target), sorted; `horizon` is after how many events a move weighs 1/e of a new one."""
 
@@ -34,6 +46,14 @@ class Counts:
         self._weight = np.zeros(0, np.float64)
         self._as_of = 0  # the number of events at which the weights are right
         self._waiting: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], int]] = []
+        self.parts: list[Counts] = []  # of the parts that are observed apart
+
+    def with_parts(self, count: int) -> Counts:
+        """Itself, with counts of so many parts, which forget as it does."""
+        self.parts += [Counts() for _ in range(count - len(self.parts))]
+        for part in self.parts:
+            part.horizon = self.horizon
+        return self
 
     def add(self, source: NDArray[np.int64], target: NDArray[np.int64], age: NDArray[np.int64]) -> None:
         """Count moves; `age` says how many of these events come after each of them."""
@@ -54,11 +74,18 @@ class Counts:
         self._gather()
         return float(self._weight.sum())
 
+    @property
+    def by_parts(self) -> bool:
+        """Whether there are too many states to forecast the whole, and something is known of each of its parts."""
+        return self.names.full and bool(self.parts) and all(part.events for part in self.parts)
+
     def fade(self, weight: float) -> None:
         """Let everything so far weigh together no more than this, so that what comes now soon prevails."""
         total = self.weight
         if total > weight:
             self._weight = self._weight * (weight / total)
+        for part in self.parts:
+            part.fade(weight)
 
     def __add__(self, other: Counts) -> Counts:
         """What both have seen: as if one had counted for both."""
@@ -70,6 +97,10 @@ class Counts:
             source, target = (part.names.renumbered(nodes, both.names) for nodes in (source, target))
             both._waiting.append((source, target, weight, both.events))
         both._gather()
+        both.parts = [
+            (one or Counts(self.horizon)) + (another or Counts(self.horizon))
+            for one, another in zip_longest(self.parts, other.parts)
+        ]
         return both
 
     def _gather(self) -> None:
@@ -95,11 +126,15 @@ class Counts:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The moves as named arrays."""
-        return self.moves()._asdict()
+        arrays: dict[str, NDArray[Any]] = self.moves()._asdict()
+        for number, part in enumerate(self.parts):
+            arrays |= named.under(f"part {number}", part.arrays())
+        return arrays
 
     def plain(self) -> dict[str, Any]:
         """All else, as it can be written as JSON."""
-        return {"events": self.events, "horizon": self.horizon, "names": self.names.as_plain()}
+        plain: dict[str, Any] = {"events": self.events, "horizon": self.horizon, "names": self.names.as_plain()}
+        return {**plain, "parts": [part.plain() for part in self.parts]} if self.parts else plain
 
     @classmethod
     def restored(cls, plain: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Counts:
@@ -111,4 +146,6 @@ class Counts:
         counts._weight = np.array(arrays["weight"], np.float64)
         if not counts._source.size == counts._target.size == counts._weight.size:
             raise ValueError("sources, targets and weights do not belong together")
+        for number, facts in enumerate(plain.get("parts", [])):
+            counts.parts.append(cls.restored(facts, named.of(f"part {number}", arrays)))
         return counts

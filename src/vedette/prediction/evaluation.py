@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from vedette.composite.outputs import Observations
 from vedette.prediction.context import Table
+from vedette.prediction.counts import Counts
 from vedette.prediction.model import Model
+from vedette.prediction.parts import Parts, Said, rows_of_parts
 from vedette.prediction.score import Score
 from vedette.prediction.tracks import Tracks
-from vedette.prediction.watched import Records, watched
+from vedette.prediction.watched import Records, Watched, watched
 
 
 def probabilities(
@@ -18,13 +22,22 @@ def probabilities(
 ) -> NDArray[np.float64]:
     """What a model that learns no more says at every row; `within` other than that of the subscriptions, if given."""
     said = np.zeros(seen.pattern.size)
-    for number, one in watched(records).items():
+    for number, asked in watched(records).items():
+        one = asked if within is None else replace(asked, within=within)
         rows = np.flatnonzero(seen.pattern == number)
-        counts = model.counts(one.name)
-        table = Table(counts.moves(), counts.names, within or one.within, model.settings, aged=one.aged)
+        counts = model.counts(one.name).with_parts(one.parts)
+        together = _by_parts(one, counts, model, seen, number) if counts.by_parts else None
+        table = Table(counts.moves(), counts.names, one.within, model.settings, aged=one.aged)
         moves = Tracks(context=model.settings.context, aged=one.aged).advance(seen, rows, counts.names)
-        said[moves.row] = table.probability(moves.target)
+        said[moves.row] = table.probability(moves.target) if together is None else together.probability
     return said
+
+
+def _by_parts(one: Watched, counts: Counts, model: Model, seen: Observations, number: int) -> Said | None:
+    """What the parts say together, in the order in which the whole moves."""
+    parts = Parts(one, model.settings)
+    parts.use([part.moves() for part in counts.parts], counts)
+    return parts.see(seen, rows_of_parts(seen, number, one.parts), counts)[1]
 
 
 def outcomes(seen: Observations, within: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

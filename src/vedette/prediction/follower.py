@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vedette.composite.outputs import Observations
+from vedette.composite.promise import Expected
 from vedette.prediction import named
 from vedette.prediction.context import Settings, Table
-from vedette.prediction.counts import Counts, Weighed
+from vedette.prediction.counts import Counts, Weighed, kinds_of
 from vedette.prediction.drift import Drift, DriftMonitor
 from vedette.prediction.judge import Judge
+from vedette.prediction.parts import Parts
 from vedette.prediction.score import Score
 from vedette.prediction.tracks import Moves, Tracks
 from vedette.prediction.watched import Watched
@@ -40,7 +44,10 @@ class Follower:
         self._settings, self._learn = settings, learn
         self.counts = counts
         self.counts.horizon = settings.horizon
+        self.counts.with_parts(one.parts)
         self._tracks = Tracks(context=settings.context, aged=one.aged)
+        self._parts = None if one.tree is None else Parts(one, settings)
+        self.by_parts = False  # whether its states are too many, so that its parts are taken to be independent
         self._judge = Judge(one.within, one.threshold)
         self._monitor = DriftMonitor(one.within)
         self.drifts: list[Drift] = []
@@ -53,25 +60,32 @@ class Follower:
         """How good its forecasts have been."""
         return self._judge.score
 
-    def see(self, seen: Observations, rows: NDArray[np.int64]) -> Reported:
-        """Take in observations of this pattern; what is to be reported, in their order."""
+    def see(self, seen: Observations, rows: NDArray[np.int64], parts: Sequence[NDArray[np.int64]] = ()) -> Reported:
+        """Take in observations of this pattern, and of its parts; what is to be reported, in their order."""
         reports: list[Reported] = []
-        while rows.size:
-            room = self._due - self._since if self._learn else rows.size
-            reports.append(self._see(seen, rows[:room]))
-            rows = rows[room:]
+        begin = 0
+        while begin < rows.size:
+            end = begin + (self._due - self._since if self._learn else rows.size)
+            reports.append(self._see(seen, rows[begin:end], [part[begin:end] for part in parts]))
+            begin = end
         row = np.concatenate([np.zeros(0, np.int64), *(one.row for one in reports)])
         return Reported(row, np.concatenate([np.zeros(0), *(one.probability for one in reports)]))
 
-    def _see(self, seen: Observations, rows: NDArray[np.int64]) -> Reported:
+    def _see(self, seen: Observations, rows: NDArray[np.int64], parts: Sequence[NDArray[np.int64]]) -> Reported:
         moves = self._tracks.advance(seen, rows, self.counts.names)
-        probability = self.table.probability(moves.target)
+        part_moves: list[Moves] = []
+        said = None
+        if self._parts is not None:
+            part_moves, said = self._parts.see(seen, parts, self.counts)
+        probability = self.table.probability(moves.target) if said is None else said.probability
         reported = self._fresh(moves, seen.first[moves.row], probability >= self.watched.threshold)
         judged = self._judge.see(moves, seen.hit[moves.row], probability, reported)
         drifts = self._monitor.see(*judged)
         self.drifts += drifts
         if self._learn:
-            self.counts.add(moves.source, moves.target, rows.size - 1 - np.searchsorted(rows, moves.row))
+            counted = zip([self.counts, *self.counts.parts], [rows, *parts], [moves, *part_moves], strict=True)
+            for counts, mine, moved in counted:
+                counts.add(moved.source, moved.target, mine.size - 1 - np.searchsorted(mine, moved.row))
             self._since += rows.size
             if drifts:
                 self.counts.fade(self._monitor.window / 10)
@@ -107,17 +121,35 @@ class Follower:
         """Make the table anew from what has been learnt, and say when to do so again."""
         self._use(self.counts.moves())
         self._since = 0
+        if self._parts is not None and self.counts.by_parts:
+            self.by_parts = True
+            self._parts.use([part.moves() for part in self.counts.parts], self.counts)
 
     def _use(self, moves: Weighed) -> None:
         one = self.watched
         self.table = Table(moves, self.counts.names, one.within, self._settings, aged=one.aged)
         self._due = max(_FIRST, int(_GROWTH * moves.weight.sum()))
+        symbol, share = kinds_of(moves, self.counts.names)
+        self.expected = Expected(symbol, share, one.within) if symbol.size else None
 
     def _forget(self) -> None:
         """Partitions that have not been heard of for long make room for others."""
         moved = self._tracks.forget()
         self._told = {int(moved[slot]): told for slot, told in self._told.items() if moved[slot] >= 0}
         self._judge.moved(moved)
+        if self._parts is not None:
+            self._parts.forget()
+
+    def at(self, seen: Observations, row: int, parts: Sequence[int]) -> tuple[int, float, tuple[float, float] | None]:
+        """What it would say at a row: the node, the probability, and its bounds where parts say it; nothing is kept."""
+        one = np.array([row])
+        moves = deepcopy(self._tracks).advance(seen, one, self.counts.names)
+        said = None
+        if self._parts is not None:
+            said = deepcopy(self._parts).see(seen, [np.array([part]) for part in parts], self.counts)[1]
+        if said is None:
+            return int(moves.target[0]), float(self.table.probability(moves.target)[0]), None
+        return int(moves.target[0]), float(said.probability[0]), (float(said.low[0]), float(said.high[0]))
 
     # ------------------------------------------------------------ kept
 
@@ -130,6 +162,7 @@ class Follower:
             **named.under("counts", self.counts.arrays()),
             **named.under("tracks", self._tracks.arrays()),
             **named.under("judge", self._judge.arrays()),
+            **({} if self._parts is None else named.under("parts", self._parts.arrays())),
         }
 
     def plain(self) -> dict[str, Any]:
@@ -140,6 +173,7 @@ class Follower:
             "monitor": self._monitor.plain(),
             "drifts": [list(drift) for drift in self.drifts],
             "since": self._since,
+            "by_parts": self.by_parts,
         }
 
     def restore(self, plain: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
@@ -154,4 +188,7 @@ class Follower:
         for slot, event in arrays["told"].tolist():
             self._told.setdefault(slot, []).append(event)
         self._use(Weighed(**named.of("table", arrays)))
+        if self._parts is not None:
+            self.by_parts = plain["by_parts"]
+            self._parts.restore(named.of("parts", arrays), self.counts)
         self._since = int(plain["since"])

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from vedette.composite.outputs import Observations, Witnessed, Witnesses
 from vedette.composite.packing import packed, unpacked
+from vedette.composite.promise import Expected
+from vedette.composite.splitting import part_number
 from vedette.matching.patterns import PatternRecord
 from vedette.prediction import named
 from vedette.prediction.context import Settings
@@ -19,7 +21,7 @@ from vedette.prediction.model import Model
 from vedette.prediction.score import Score
 from vedette.prediction.watched import Records, Watched, watched
 
-_KIND = "forecaster, version 1"
+_KIND = "forecaster, version 2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +67,12 @@ class Forecaster:
         """Take in observations; what has become probable with them."""
         reports: list[Reported] = []
         within: list[NDArray[np.int64]] = []
-        for number, rows in _rows_by_pattern(seen.pattern):
+        found = _rows_by_pattern(seen.pattern)
+        for number, rows in found.items():
             follower = self._followers.get(number)
             if follower is not None:
-                reports.append(follower.see(seen, rows))
+                parts = [found[part_number(number, part)] for part in range(len(follower.counts.parts))]
+                reports.append(follower.see(seen, rows, parts))
                 within.append(np.full(reports[-1].row.size, follower.watched.within, np.int64))
         row = np.concatenate([np.zeros(0, np.int64), *(one.row for one in reports)])
         order = np.argsort(row, kind="stable")
@@ -99,10 +103,20 @@ class Forecaster:
         return sum(self.scores.values(), Score())
 
     @property
+    def by_parts(self) -> list[str]:
+        """The ids of patterns that have too many states, so that their parts are taken to be independent."""
+        return [follower.watched.id for follower in self._followers.values() if follower.by_parts]
+
+    @property
     def drifts(self) -> dict[str, list[Drift]]:
         """When and how models ceased to fit, by the id of the pattern; only of those that did."""
         found = {follower.watched.id: follower.drifts for follower in self._followers.values()}
         return {id_: drifts for id_, drifts in found.items() if drifts}
+
+    def expected(self) -> dict[int, Expected]:
+        """What events are expected, by the number of the pattern; only where something has been learnt of that."""
+        found = {number: follower.expected for number, follower in self._followers.items()}
+        return {number: one for number, one in found.items() if one is not None}
 
     def model(self) -> Model:
         """What is known now of the patterns, to be saved."""
@@ -125,10 +139,10 @@ class Forecaster:
                 follower.restore(facts, named.of(str(number), arrays))
 
 
-def _rows_by_pattern(patterns: NDArray[Any]) -> list[tuple[int, NDArray[np.int64]]]:
-    """The rows of each pattern, in their order."""
+def _rows_by_pattern(patterns: NDArray[Any]) -> dict[int, NDArray[np.int64]]:
+    """The rows of each pattern and of each part, in their order."""
     if not patterns.size:
-        return []
+        return {}
     order = np.argsort(patterns, kind="stable").astype(np.int64)
     numbers, begins = np.unique(patterns[order], return_index=True)
-    return list(zip(numbers.tolist(), np.split(order, begins[1:]), strict=True))
+    return dict(zip(numbers.tolist(), np.split(order, begins[1:]), strict=True))

@@ -1,4 +1,4 @@
-"""What was learnt of patterns: counts by pattern, kept in one file; and how it is learnt from history."""
+"""What was learnt of patterns and operators, kept in one file; and how patterns are learnt from history."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ from numpy.typing import NDArray
 
 from vedette.composite.outputs import Observations
 from vedette.composite.packing import packed, unpacked
+from vedette.composite.splitting import part_number
 from vedette.errors import FileError, SnapshotError
+from vedette.operators.statistics import Statistics
 from vedette.prediction import named
 from vedette.prediction.context import Settings
 from vedette.prediction.counts import Counts
+from vedette.prediction.parts import rows_of_parts
 from vedette.prediction.tracks import Tracks
 from vedette.prediction.watched import Records, Watched, watched
 
@@ -24,11 +27,29 @@ _KIND = "model of patterns, version 1"
 
 
 class Model:
-    """Counts of patterns, by their text and features: numbers and ids of subscriptions may change."""
+    """Counts of patterns, by their text and features: numbers and ids of subscriptions may change.
 
-    def __init__(self, settings: Settings | None = None, counts: Mapping[str, Counts] | None = None) -> None:
+    Beside them, where operators were called, how often what is asked of them holds, and what they cost.
+    """
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        counts: Mapping[str, Counts] | None = None,
+        operators: Statistics | None = None,
+    ) -> None:
         self.settings = settings or Settings()
         self._counts = dict(counts or {})
+        self._operators = operators if operators else None
+
+    @property
+    def operators(self) -> Statistics | None:
+        """A copy of what is known of operators, that may go on learning; None if that is nothing."""
+        return None if self._operators is None else self._operators.copy()
+
+    def knowing(self, operators: Statistics | None) -> Model:
+        """The same of patterns, and this of operators, as it is now."""
+        return Model(self.settings, self._counts, None if operators is None else operators.copy())
 
     def __len__(self) -> int:
         return len(self._counts)
@@ -50,7 +71,9 @@ class Model:
     def __add__(self, other: Model) -> Model:
         """What was learnt from two parts of a history, whose partitions differ, as if from the whole."""
         names = dict.fromkeys([*self._counts, *other._counts])
-        return Model(self.settings, {name: self.counts(name) + other.counts(name) for name in names})
+        known = [each for each in (self._operators, other._operators) if each is not None]
+        operators = sum(known[1:], known[0]) if known else None
+        return Model(self.settings, {name: self.counts(name) + other.counts(name) for name in names}, operators)
 
     def to_bytes(self) -> bytes:
         """All of it, as arrays and JSON."""
@@ -58,7 +81,8 @@ class Model:
         for number, counts in enumerate(self._counts.values()):
             arrays |= named.under(str(number), counts.arrays())
         plain = {name: counts.plain() for name, counts in self._counts.items()}
-        return packed(_KIND, arrays, {"settings": asdict(self.settings), "patterns": plain})
+        operators = None if self._operators is None else self._operators.plain()
+        return packed(_KIND, arrays, {"settings": asdict(self.settings), "patterns": plain, "operators": operators})
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Model:
@@ -69,8 +93,10 @@ class Model:
                 name: Counts.restored(facts, named.of(str(number), arrays))
                 for number, (name, facts) in enumerate(plain["patterns"].items())
             }
-            return cls(Settings(**plain["settings"]), counts)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            known = plain.get("operators")
+            operators = None if known is None else Statistics.from_plain(known, "what it knows of operators")
+            return cls(Settings(**plain["settings"]), counts, operators)
+        except (KeyError, TypeError, ValueError, AttributeError, FileError) as error:
             raise SnapshotError(f"a model of patterns that is not whole: {error}") from error
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -98,7 +124,8 @@ class Model:
             raise SnapshotError(f"{path} is not a model: {error}\nHint: make it anew with vedette train") from error
 
     def __repr__(self) -> str:
-        return f"<Model: {len(self):,} {'pattern' if len(self) == 1 else 'patterns'}>"
+        known = "" if self._operators is None else ", operators"
+        return f"<Model: {len(self):,} {'pattern' if len(self) == 1 else 'patterns'}{known}>"
 
 
 class Trainer:
@@ -115,20 +142,22 @@ class Trainer:
         for number, one in self._watched.items():
             rows = np.flatnonzero(seen.pattern == number)
             if rows.size:
-                self._count(number, one, seen, rows)
+                counts = self._counts.setdefault(one.name, Counts().with_parts(one.parts))
+                self._count(number, one, seen, rows, counts)
+                for part, mine in enumerate(rows_of_parts(seen, number, one.parts)):
+                    self._count(part_number(number, part), one, seen, mine, counts.parts[part])
 
-    def _count(self, number: int, one: Watched, seen: Observations, rows: NDArray[np.int64]) -> None:
+    def _count(self, number: int, one: Watched, seen: Observations, rows: NDArray[np.int64], counts: Counts) -> None:
         if number not in self._tracks:
             self._tracks[number] = Tracks(context=self._settings.context, aged=one.aged)
-        counts = self._counts.setdefault(one.name, Counts())
         moves = self._tracks[number].advance(seen, rows, counts.names)
         counts.add(moves.source, moves.target, rows.size - 1 - np.searchsorted(rows, moves.row))
         if self._tracks[number].crowded():
             self._tracks[number].forget()
 
-    def model(self) -> Model:
-        """What has been learnt so far."""
-        return Model(self._settings, self._counts)
+    def model(self, operators: Statistics | None = None) -> Model:
+        """What has been learnt so far, of operators by those who called them."""
+        return Model(self._settings, self._counts, operators)
 
 
 def train(observations: Iterable[Observations], records: Records, settings: Settings | None = None) -> Model:

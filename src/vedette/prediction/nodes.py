@@ -54,6 +54,11 @@ def symbols_of(node: int) -> list[int]:
     return found[: found.index(0)] if 0 in found else found
 
 
+def last_symbol(nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The number of the latest symbol; 0 where none is remembered."""
+    return (nodes >> (_AGE_SHIFT - _SYMBOL_BITS)) & _OLDEST
+
+
 class Names:
     """The numbers that a pattern's states and symbols have in its nodes, in the order in which they were first seen."""
 
@@ -66,6 +71,11 @@ class Names:
     def states(self) -> list[int]:
         """The signature of each numbered state."""
         return list(self._states)
+
+    @property
+    def full(self) -> bool:
+        """Whether there are more states than have numbers, or just as many."""
+        return len(self._states) >= _MOST_STATES
 
     def signature(self, number: int) -> int | None:
         """The signature of a state; None where it is known by its depth alone."""

@@ -6,7 +6,7 @@ import datetime as dt
 import os
 import reprlib
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,11 @@ from vedette.composite.telling import Telling
 from vedette.errors import InputError
 from vedette.matching.subscriptions import Subscriptions
 from vedette.matching.view import Events
+from vedette.operators.calling import Calling
+from vedette.operators.matcher import OperatorMatcher
+from vedette.operators.planners import DEFAULT as DEFAULT_PLANNER
+from vedette.operators.registry import Operators
+from vedette.operators.sources import EventSource, Shared
 from vedette.prediction.forecast import Forecaster
 from vedette.prediction.model import Model
 from vedette.prediction.score import Score
@@ -43,6 +48,8 @@ class StreamMatcher:
         model: Model | None = None,
         learn: bool = True,
         cap: int = CAP,
+        operators: Operators | None = None,
+        planner: str = DEFAULT_PLANNER,
     ) -> None:
         _check_kinds(subscriptions, model)
         if lateness is not None and (not isinstance(lateness, dt.timedelta) or lateness < dt.timedelta(0)):
@@ -52,8 +59,11 @@ class StreamMatcher:
             )
         microseconds = None if lateness is None else lateness // dt.timedelta(microseconds=1)
         records = subscriptions.patterns.values()
-        self._begin(subscriptions, PatternMatcher(records, subscriptions.schema, lateness=microseconds, cap=cap))
+        self._calling = Calling(operators, planner, None if model is None else model.operators)
+        patterns = PatternMatcher(records, subscriptions.schema, lateness=microseconds, cap=cap, calling=self._calling)
+        self._begin(subscriptions, patterns)
         self._forecaster = Forecaster(self._patterns.patterns, model, learn=learn)
+        self._patterns.expect(self._forecaster.expected())
         self._telling = Telling(self._patterns.patterns)
         self._named: bool | None = None  # events have ids, or only numbers: the first ones decide
         self._told = {"events": 0, "matches": 0, "predictions": 0}
@@ -61,7 +71,11 @@ class StreamMatcher:
     def _begin(self, subscriptions: Subscriptions, patterns: PatternMatcher) -> None:
         self._ids = list(subscriptions)
         self._patterns = patterns
-        self._filters = subscriptions.compile(filters_only=True)
+        self._filters = (
+            self._calling.matcher(subscriptions)
+            if subscriptions.with_operators
+            else subscriptions.compile(filters_only=True)
+        )
         is_filter = [id_ not in subscriptions.patterns for id_ in self._ids]
         self._filter_places = np.flatnonzero(np.asarray(is_filter, np.bool_))
         place_of = {id_: place for place, id_ in enumerate(self._ids)}
@@ -79,6 +93,7 @@ class StreamMatcher:
         for id_, number in after.items():
             if before.get(id_) != number:
                 self._forecaster.add(number, subscriptions.patterns[id_])
+        self._patterns.expect(self._forecaster.expected())
         self._begin(subscriptions, self._patterns)
         self._telling.follow(self._patterns.patterns)
 
@@ -89,8 +104,8 @@ class StreamMatcher:
     ) -> pa.Table:
         """Let events happen; what came of them as a table, by event, then by subscription.
 
-        Its columns are event, subscription, kind (match or prediction), steps (name -> event), bindings (join variable
-        -> value), probability, within.
+        Its columns are event, subscription, kind (match or prediction), steps (name -> event), bindings (variable ->
+        value), probability, within.
         Events are named by their `ids`, of which patterns count each once; without them by their numbers, from 0 over
         the whole stream. Events that break the schema are an error, or, if a list is handed in as `rejects`, are put
         there and do not count.
@@ -99,9 +114,10 @@ class StreamMatcher:
         self._check_ids(len(events), ids)
         broken: list[Reject] = []
         known = None if rejects is None else broken
-        rows = [self._filtered(events, first, known)] if self._filter_places.size else []
-        outcome = self._patterns.process(events, ids=ids, rejects=known)
         called = range(first, first + len(events)) if ids is None else [str(id_) for id_ in ids]
+        source = self._source(events, called)
+        rows = [self._filtered(events, source, first, known)] if self._filter_places.size else []
+        outcome = self._patterns.process(events, ids=ids, rejects=known, source=source)
         self._telling.keep(first, called, events)
         self._named = ids is not None
         self._told["events"] += len(events)
@@ -123,12 +139,24 @@ class StreamMatcher:
         """Let those events happen to patterns that were held back."""
         return self._table(self._heard(self._patterns.finish()))
 
-    def _filtered(self, events: Events, first: int, rejects: list[Reject] | None) -> Rows:
+    def _source(self, events: Events, called: Sequence[object]) -> EventSource | None:
+        """What operators see of the events; filters and patterns share what these found. None without operators."""
+        in_filters, in_patterns = isinstance(self._filters, OperatorMatcher), self._patterns.operators is not None
+        if not in_filters and not in_patterns:
+            return None
+        shared = Shared(np.arange(len(events)), {}) if in_filters and in_patterns else None
+        return EventSource(events, self._patterns.schema, list(map(str, called)), shared)
+
+    def _filtered(self, events: Events, source: EventSource | None, first: int, rejects: list[Reject] | None) -> Rows:
+        if isinstance(self._filters, OperatorMatcher):
+            found = self._filters.matches(events, source=source, rejects=rejects)
+            return Rows.of_filters(found.event + first, found.subscription, found.bindings)
         pairs = self._filters.match_pairs(events, ordered=True, rejects=rejects)
         return Rows.of_filters(pairs.event + first, self._filter_places[pairs.subscription])
 
     def _heard(self, outcome: Outcome) -> list[Rows]:
         predictions = self._forecaster.process(outcome.observations)
+        self._patterns.expect(self._forecaster.expected())
         matches = outcome.matches
         return [
             Rows.of_patterns(matches.event, matches.pattern, matches.witness),
@@ -152,16 +180,28 @@ class StreamMatcher:
 
     @property
     def metrics(self) -> dict[str, Any]:
-        """What went through, and how good forecasts have been, by subscription and in all."""
+        """What went through, what operators were spared, how good forecasts have been, by subscription and in all."""
         counts = self._patterns.counts
         return {
             **self._told,
             "late": counts.late,
             "duplicates": counts.duplicates,
             "shed": counts.shed,
+            "operators": self._called(),
             "forecasts": self.score.figures(),
             "by_subscription": {id_: score.figures() for id_, score in self.scores.items()},
+            "by_parts": self._forecaster.by_parts,
             "drifts": {id_: [str(drift) for drift in drifts] for id_, drifts in self._forecaster.drifts.items()},
+        }
+
+    def _called(self) -> dict[str, Any]:
+        counts, made = self._calling.counts, self._calling.made
+        return {
+            "asked": counts.asked,
+            "made": sum(made.values()),
+            "by_operator": made,
+            "failures": {name: dict(kinds) for name, kinds in self._calling.failures.items()},
+            "joins_given_up": counts.joins_given_up,
         }
 
     @property
@@ -175,8 +215,20 @@ class StreamMatcher:
         return self._forecaster.scores
 
     def model(self) -> Model:
-        """What is known of the patterns now, to be saved and used elsewhere."""
-        return self._forecaster.model()
+        """What is known of patterns and operators now, to be saved and used elsewhere."""
+        return self._forecaster.model().knowing(self._calling.statistics)
+
+    # ------------------------------------------------------------ ending
+
+    def close(self) -> None:
+        """End what operators left running in the background."""
+        self._calling.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
 
     # ------------------------------------------------------------ kept
 
@@ -185,22 +237,41 @@ class StreamMatcher:
         parts = {"patterns": self._patterns.to_bytes(), "forecaster": self._forecaster.to_bytes()}
         arrays: dict[str, NDArray[Any]] = {name: np.frombuffer(data, np.uint8) for name, data in parts.items()}
         self._telling.forget(self._patterns.remembered())
-        facts = {"told": self._told, "named": self._named, "events": self._telling.plain()}
+        facts = {
+            "told": self._told,
+            "named": self._named,
+            "events": self._telling.plain(),
+            "operators": self._calling.plain(),
+        }
         return packed(_KIND, arrays, facts)
 
     @classmethod
     def from_bytes(
-        cls, data: bytes, subscriptions: Subscriptions, *, model: Model | None = None, learn: bool = True
+        cls,
+        data: bytes,
+        subscriptions: Subscriptions,
+        *,
+        model: Model | None = None,
+        learn: bool = True,
+        operators: Operators | None = None,
+        planner: str = DEFAULT_PLANNER,
     ) -> StreamMatcher:
         """Go on where another stood; patterns that are new, changed or gone meanwhile leave the others as they were."""
         _check_kinds(subscriptions, model)
         arrays, facts = unpacked(_KIND, data)
-        patterns = PatternMatcher.from_bytes(arrays["patterns"].tobytes())
-        _follow(patterns, subscriptions)
         made = cls.__new__(cls)
+        known = facts.get("operators")
+        made._calling = (
+            Calling(operators, planner, None if model is None else model.operators)
+            if known is None
+            else Calling.restored(known, operators, planner)
+        )
+        patterns = PatternMatcher.from_bytes(arrays["patterns"].tobytes(), calling=made._calling)
+        _follow(patterns, subscriptions)
         made._begin(subscriptions, patterns)
         made._forecaster = Forecaster(patterns.patterns, model, learn=learn)
         made._forecaster.restore(arrays["forecaster"].tobytes())
+        patterns.expect(made._forecaster.expected())
         made._telling = Telling(patterns.patterns)
         made._telling.restore(facts["events"])
         made._named, made._told = facts["named"], facts["told"]

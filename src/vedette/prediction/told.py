@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from vedette.composite.outputs import Witnesses
 from vedette.composite.telling import Telling
+from vedette.operators.values import as_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +25,15 @@ class Rows:
     witness: Witnesses
     probability: NDArray[np.float64] | None
     within: NDArray[np.int64] | None
+    bound: Sequence[Mapping[str, Any] | None] | None = None  # of filters: what operators bound
 
     @staticmethod
-    def of_filters(event: NDArray[np.int64], place: NDArray[np.int64]) -> Rows:
+    def of_filters(
+        event: NDArray[np.int64], place: NDArray[np.int64], bound: Sequence[Mapping[str, Any] | None] | None = None
+    ) -> Rows:
         """Matches of filters; `place` among the subscriptions."""
         nothing = Witnesses(np.zeros(event.size + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64))
-        return Rows(event, place, None, nothing, None, None)
+        return Rows(event, place, None, nothing, None, None, bound)
 
     @staticmethod
     def of_patterns(
@@ -104,11 +108,12 @@ def _bindings(rows: Sequence[Rows], telling: Telling) -> pa.Array:
     found: list[list[tuple[str, str]] | None] = []
     for one in rows:
         if one.pattern is None:
-            found += [None] * one.event.size
+            bound = one.bound or [None] * one.event.size
+            found += [None if not each else [(name, as_text(value)) for name, value in each.items()] for each in bound]
             continue
         for row, number in enumerate(one.pattern.tolist()):
-            bound = telling.bindings(number, one.witness.of(row)) if telling.joins(number) else {}
-            found.append([(name, str(value)) for name, value in bound.items()] or None)
+            joined = telling.bindings(number, one.witness.of(row)) if telling.joins(number) else {}
+            found.append([(name, str(value)) for name, value in joined.items()] or None)
     return pa.array(found, pa.map_(pa.string(), pa.string()))
 
 

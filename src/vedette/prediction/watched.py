@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from vedette.composite.splitting import Split, leaves, split
 from vedette.language import ast
 from vedette.language.parser import parse
 from vedette.language.render import render
@@ -23,6 +24,13 @@ class Watched:
     within: int
     threshold: float
     aged: bool  # it speaks of time, so how old a partial match is matters
+    window: int | None = None  # microseconds
+    tree: Split | None = None  # how it is made of parts, which are observed apart
+
+    @property
+    def parts(self) -> int:
+        """How many parts are observed apart."""
+        return 0 if self.tree is None else len(list(leaves(self.tree)))
 
 
 def watched(records: Records) -> dict[int, Watched]:
@@ -34,7 +42,16 @@ def watched(records: Records) -> dict[int, Watched]:
 def _watched(record: PatternRecord, asked: Predict) -> Watched:
     tree = parse(record.text)
     name = "\n".join([render(tree), *(render(parse(feature)) for feature in asked.features)])
-    return Watched(record.id, name, asked.within, asked.threshold, _speaks_of_time(tree))
+    whole = tree if isinstance(tree, ast.Composite) else None
+    return Watched(
+        record.id,
+        name,
+        asked.within,
+        asked.threshold,
+        _speaks_of_time(tree),
+        None if whole is None else whole.within,
+        None if whole is None else split(whole),
+    )
 
 
 def _speaks_of_time(tree: ast.Expression) -> bool:

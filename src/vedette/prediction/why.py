@@ -14,7 +14,7 @@ from vedette.prediction.follower import Follower
 from vedette.prediction.forecast import Forecaster
 from vedette.prediction.model import Model
 from vedette.prediction.nodes import node_of
-from vedette.prediction.tracks import Tracks
+from vedette.prediction.parts import rows_of_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +26,17 @@ class Forecast:
     threshold: float
     reasons: tuple[Reason, ...]  # the shortest past first
     by_depth: dict[int, float]  # steps taken -> probability
+    bounds: tuple[float, float] | None = None  # where parts are taken to be independent
 
     def __str__(self) -> str:
         if not self.by_depth:
             return "Forecast: nothing has been learnt of this pattern so far\nHint: vedette train learns from history"
         told = "which is told" if self.probability >= self.threshold else f"told from {self.threshold:.0%} on"
         lines = [f"Forecast: {self.probability:.0%} that it completes within {self.within} events ({told})"]
+        if self.bounds is not None:
+            low, high = self.bounds
+            lines.append(f"- the parts are taken to be independent; between {low:.2f} and {high:.2f} if they are not")
+            return "\n".join(lines)
         for reason in self.reasons:
             seen = "" if np.isnan(reason.weight) else f", seen {reason.weight:,.0f} times"
             seen_as = "steps taken" if reason.seen_as == "depth" else reason.seen_as
@@ -46,22 +51,25 @@ def forecast_at(record: PatternRecord, model: Model | None, observations: Observ
     """
     if record.predict is None:
         raise InputError(f"subscription {record.id!r} asks for no forecasts\nHint: give it `predict`")
-    places = np.flatnonzero(observations.event == event)
+    if not observations.pattern.size:
+        return None
+    number = int(observations.pattern.min())  # its parts have greater ones
+    rows = np.flatnonzero(observations.pattern == number)
+    places = np.flatnonzero(observations.event[rows] == event)
     if not len(places):
         return None
-    last = int(places[0])
+    before = int(places[0])
     follower = Forecaster([record], model).follower(0)
-    follower.see(observations, np.arange(last))
-    settings = (model or Model()).settings
-    tracks = Tracks(context=settings.context, aged=follower.watched.aged)
-    moves = tracks.advance(observations, np.arange(last + 1), follower.counts.names)
-    node = int(moves.target[moves.row == last][0])
+    parts = rows_of_parts(observations, number, follower.watched.parts)
+    follower.see(observations, rows[:before], [part[:before] for part in parts])
+    node, probability, bounds = follower.at(observations, int(rows[before]), [int(part[before]) for part in parts])
     return Forecast(
-        float(follower.table.probability(np.array([node]))[0]),
+        probability,
         record.predict.within,
         record.predict.threshold,
         tuple(follower.table.reasons(node)),
         probability_by_depth(follower),
+        bounds,
     )
 
 
