@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: every workload, every index, the matcher, DuckDB, patterns, and how long starting takes."""
+"""`python -m benchmarks`: every workload, every index, the matcher, DuckDB, patterns, operators, covering, starting."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ os.environ.setdefault("NUMBA_NUM_THREADS", "1")  # before anything imports Numba
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from benchmarks import clock, forms, patterns
+from benchmarks import clock, covering, forms, operators, patterns
 from benchmarks.clock import seconds
+from benchmarks.covering_workloads import COVERING as COVERING_WORKLOADS
 from benchmarks.engine import measure_engine
 from benchmarks.indexes import available, built, compare, prepare
 from benchmarks.peers import duckdb_join
@@ -27,7 +28,11 @@ from benchmarks.startup import measure_startup
 from benchmarks.visits import measure_visits
 from benchmarks.workloads import WORKLOADS
 
-PATTERNS = "patterns"  # the workload that is not of filters
+PATTERNS, OPERATORS, COVERING = OTHERS = (
+    "patterns",
+    "operators",
+    "covering",
+)  # the workloads that are not of plain filters
 RESULTS = Path(__file__).resolve().parent / "results"
 
 
@@ -45,6 +50,8 @@ class Plan:
     singles: int
     startup: bool
     patterns: patterns.Sizes | None
+    operators: operators.Sizes | None
+    covering: covering.Sizes | None
 
     def sizes_of(self, workload: str, *limits: str) -> list[int]:
         """The sizes that a workload is measured at, within the limits that are named."""
@@ -78,6 +85,11 @@ def stages(plan: Plan) -> Iterator[Stage]:
                 yield Stage(f"{workload} at {size:,}: nodes visited", _visits(values, size))
     if plan.patterns is not None:
         yield from _patterns(plan, plan.patterns)
+    if plan.operators is not None:
+        yield Stage("operators", _operators(plan.operators))
+    if plan.covering is not None:
+        for name in COVERING_WORKLOADS:
+            yield Stage(f"covering: {name}", _covering(plan.covering, name))
     if plan.startup:
         yield Stage("starting a process with and without compiled kernels", _startup)
 
@@ -133,6 +145,14 @@ def _patterns(plan: Plan, sizes: patterns.Sizes) -> Iterator[Stage]:
     yield Stage("patterns: real data", lambda report: patterns.measure_streams(report.patterns, sizes))
 
 
+def _operators(sizes: operators.Sizes) -> Callable[[Report], None]:
+    return lambda report: operators.measure_operators(report.operators, sizes)
+
+
+def _covering(sizes: covering.Sizes, name: str) -> Callable[[Report], None]:
+    return lambda report: covering.measure_covering(report.covering, sizes, name)
+
+
 def _visits(values: int, size: int) -> Callable[[Report], None]:
     return lambda report: report.visits.append(measure_visits(values, size))
 
@@ -166,7 +186,7 @@ def run(plan: Plan, console: Console) -> Report:
 
 def plan_of(given: argparse.Namespace) -> Plan:
     """From the command line."""
-    words = set(given.workload.split(",")) if given.workload else {PATTERNS, *WORKLOADS}
+    words = set(given.workload.split(",")) if given.workload else {*OTHERS, *WORKLOADS}
     of_patterns = sorted(_numbers(given.sizes or ("1e3" if given.quick else "1e3,1e4,1e5")))
     sizes = given.sizes or ("1e3,1e4" if given.quick else "1e3,1e4,1e5,1e6,1e7")
     batches = given.batch or ("1024,16384" if given.quick else "64,1024,16384,65536")
@@ -187,6 +207,8 @@ def plan_of(given: argparse.Namespace) -> Plan:
         singles=500 if given.quick else 2000,
         startup=not given.quick and not given.workload and not given.sizes,
         patterns=patterns.Sizes.of(of_patterns, quick=given.quick) if PATTERNS in words else None,
+        operators=operators.Sizes.of(quick=given.quick) if OPERATORS in words else None,
+        covering=covering.Sizes.of(quick=given.quick) if COVERING in words else None,
     )
 
 
@@ -194,9 +216,9 @@ def _named(words: Iterable[str]) -> set[str]:
     """`W1` stands for both of its forms."""
     found = set()
     for word in words:
-        meant = {name for name in (*WORKLOADS, PATTERNS) if name == word or name.startswith(f"{word}-")}
+        meant = {name for name in (*WORKLOADS, *OTHERS) if name == word or name.startswith(f"{word}-")}
         if not meant:
-            raise SystemExit(f"there is no workload {word!r}; there are {', '.join((*WORKLOADS, PATTERNS))}")
+            raise SystemExit(f"there is no workload {word!r}; there are {', '.join((*WORKLOADS, *OTHERS))}")
         found |= meant
     return found
 
@@ -208,7 +230,7 @@ def _numbers(text: str) -> list[int]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--workload", help=f"comma-separated, of {', '.join((*WORKLOADS, PATTERNS))} (default: all)")
+    parser.add_argument("--workload", help=f"comma-separated, of {', '.join((*WORKLOADS, *OTHERS))} (default: all)")
     parser.add_argument("--sizes", help="numbers of subscriptions (default: 1e3,1e4,1e5,1e6, and 1e7 for W2)")
     parser.add_argument("--batch", help="events at a time (default: 64,1024,16384,65536)")
     parser.add_argument("--index", default=",".join(available()), help="default: %(default)s")

@@ -16,6 +16,7 @@ from vedette.composite.reading import Reader
 from vedette.composite.step import step
 from vedette.kernels import runs
 from vedette.matching.patterns import PatternRecord, Predict
+from vedette.operators.calling import Calling
 from vedette.schema.schema import Schema
 
 IRRELEVANT = -1  # the event that no pattern asks for
@@ -103,7 +104,7 @@ def graph(records: list[PatternRecord], *, merge: bool = True) -> tuple[Graph, N
 
 def read(numbers: Numbers, events: pa.Table) -> Batch:
     """Events as the step function sees them."""
-    return Reader(numbers, _OPEN).read(events, 0, 0, None)[0]
+    return Reader(numbers, _OPEN, Calling()).read(events, 0, 0, None)[0]
 
 
 @dataclass(frozen=True)

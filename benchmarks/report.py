@@ -16,8 +16,10 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import clock
+from benchmarks.covering import CoveringFigures
 from benchmarks.engine import EngineRow
 from benchmarks.indexes import Row
+from benchmarks.operators import OperatorFigures
 from benchmarks.patterns import Patterns
 from benchmarks.peers.duckdb_join import Joined
 from benchmarks.startup import Startup
@@ -57,6 +59,8 @@ class Report:
     peers: list[Peer] = field(default_factory=list)
     visits: list[Visits] = field(default_factory=list)
     patterns: Patterns = field(default_factory=Patterns)
+    operators: OperatorFigures = field(default_factory=OperatorFigures)
+    covering: CoveringFigures = field(default_factory=CoveringFigures)
     startup: tuple[Startup, Startup] | None = None
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
@@ -93,6 +97,8 @@ class Report:
             "duckdb": [asdict(row) for row in self.peers],
             "tree_visits": [asdict(row) for row in self.visits],
             "patterns": asdict(self.patterns),
+            "operators": asdict(self.operators),
+            "covering": asdict(self.covering),
             "startup": None
             if self.startup is None
             else {"cold": asdict(self.startup[0]), "cached": asdict(self.startup[1])},
@@ -107,7 +113,7 @@ class Report:
     def show(self, console: Console) -> None:
         """All tables that have something in them."""
         of_filters = (self._indexes(), self._engine(), self._peers(), self._growth(), self._visits())
-        for made in (*of_filters, *self.patterns.tables()):
+        for made in (*of_filters, *self.patterns.tables(), *self.operators.tables(), *self.covering.tables()):
             if made.row_count:
                 console.print(made)
         if self.startup:

@@ -10,7 +10,7 @@ from rich.table import Table
 from benchmarks.indexes import Row
 
 Item = TypeVar("Item")
-_WORDS = ("workload", "index", "formulation", "form")
+_WORDS = ("workload", "index", "formulation", "form", "planner")
 
 
 def table(

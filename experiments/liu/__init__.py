@@ -1,0 +1,1 @@
+"""Liu 2007: workloads, planners and what they are held against."""
