@@ -7,6 +7,7 @@
     matcher = subscriptions.compile()
     matcher.match({"issue": "IBM", "price": 119})      # ['s1']
     matcher.match_batch(arrow_table)                   # an Arrow table (event, subscription)
+    vd.OperatorMatcher(subscriptions, operators)       # filters that call your own functions, as rarely as possible
     vd.StreamMatcher(subscriptions).process(events)    # patterns over several events, too
     vd.spark.match(events, subscriptions)              # DataFrame in, DataFrame out; needs the extra [spark]
 
@@ -35,27 +36,41 @@ from vedette.version import __version__
 
 if TYPE_CHECKING:
     from vedette import spark
+    from vedette.covering.cover_set import CoveringSet
+    from vedette.covering.matcher import CoveringMatcher
     from vedette.matching.live import LiveMatcher
     from vedette.matching.matcher import Matcher, MatchPairs
     from vedette.matching.subscriptions import Subscriptions
+    from vedette.operators.matcher import OperatorMatcher
+    from vedette.operators.operator import Cache, operator
+    from vedette.operators.registry import Operators
     from vedette.prediction.model import Model
     from vedette.prediction.stream import StreamMatcher
     from vedette.schema.encode import Reject
     from vedette.schema.schema import Schema
 
 _PLACES = {
+    "Cache": "vedette.operators.operator",
+    "CoveringMatcher": "vedette.covering.matcher",
+    "CoveringSet": "vedette.covering.cover_set",
     "LiveMatcher": "vedette.matching.live",
     "MatchPairs": "vedette.matching.matcher",
     "Matcher": "vedette.matching.matcher",
     "Model": "vedette.prediction.model",
+    "OperatorMatcher": "vedette.operators.matcher",
+    "Operators": "vedette.operators.registry",
     "Reject": "vedette.schema.encode",
     "Schema": "vedette.schema.schema",
     "StreamMatcher": "vedette.prediction.stream",
     "Subscriptions": "vedette.matching.subscriptions",
+    "operator": "vedette.operators.operator",
     "spark": "vedette.spark",
 }
 
 __all__ = [
+    "Cache",
+    "CoveringMatcher",
+    "CoveringSet",
     "FileError",
     "FilterError",
     "InputError",
@@ -66,6 +81,8 @@ __all__ = [
     "Model",
     "NotInstalled",
     "NotSupported",
+    "OperatorMatcher",
+    "Operators",
     "Reject",
     "Schema",
     "SchemaError",
@@ -76,6 +93,7 @@ __all__ = [
     "UnknownSubscription",
     "VedetteError",
     "__version__",
+    "operator",
     "spark",
 ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 import yaml
 
 from tests.cli.session import SUBSCRIPTIONS, vedette, write_lines
@@ -18,7 +19,7 @@ PROBLEMS = [
     {"id": "redundant", "when": "price > 3 and price > 2"},
     {"id": "never", "when": "price > 3"},
     {"id": "pattern", "when": "a:[price > 3] ; [price < 2]"},
-    {"id": "operator", "when": "near(?d) and price > 3"},
+    {"id": "operator", "when": "mentions(issue, 'storm') and price > 3"},
     "{broken",
 ]
 
@@ -54,7 +55,6 @@ def test_everything_is_found_at_once(tmp_path: Path) -> None:
     assert "line 5, subscription 'always'\n  line 1, column 1: this filter matches every event" in warnings
     assert "price > 2 adds nothing beside price > 3" in warnings
     assert "3 filters, 1 filter with operators, 1 pattern; 5 errors, 4 warnings." in warnings
-    assert "Filters with operators (1) are checked here, but not matched by this version." in warnings
 
 
 def test_warnings_alone_are_fine(tmp_path: Path) -> None:
@@ -179,3 +179,115 @@ def test_quiet_and_standard_input() -> None:
     result = vedette("check", "-", "--quiet", stdin=text)
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
     assert "standard input: 4 filters" in vedette("check", "-", stdin=text).stdout
+
+
+OPERATORS = """
+from vedette.operators.operator import operator
+
+@operator
+def near(event, place):
+    return True
+
+@operator(outputs=1)
+def people(event):
+    return [1]
+"""
+CALLS = [
+    {"id": "good", "when": "near('Rome') and people(?n) and ?n > 3"},
+    {"id": "unknown", "when": "price > 3 and naer('Rome')"},
+    {"id": "number", "when": "near('Rome', 5)"},
+    {"id": "input", "when": "near(?x)"},
+    {"id": "unbound", "when": "near('Rome') and ?n > 3"},
+    {"id": "under not", "when": "not people(?n)"},
+    {"id": "step", "when": "[price > 3] , [neer('Rome')]"},
+]
+
+
+def test_calls_are_checked_where_operators_are_known(tmp_path: Path) -> None:
+    operators = tmp_path / "operators.py"
+    operators.write_text(OPERATORS)
+    subscriptions = write_lines(tmp_path / "s.jsonl", CALLS)
+    result = vedette("check", subscriptions, "--operators", operators)
+    assert result.exit_code == 1
+    told = result.stderr
+    assert told.count("Error: ") == 6
+    assert "'unknown'\n  line 1, column 15: there is no operator 'naer'" in told
+    assert "    price > 3 and naer('Rome')\n                  ^^^^^^^^^^^^\n  Hint: did you mean near?" in told
+    assert "'number'\n  line 1, column 1: near has 2 arguments, and takes 1" in told
+    assert "'input'\n  line 1, column 6: ?x stands where the operator is given a value" in told
+    assert "'unbound'\n  line 1, column 18: nothing binds" in told
+    assert "'under not'\n  line 1, column 12: nothing binds" in told
+    assert "'step'\n  line 1, column 16: there is no operator 'neer'" in told
+    assert "1 filter with operators; 6 errors, 0 warnings." in result.stdout
+
+
+def test_operators_that_are_installed_are_known(tmp_path: Path) -> None:
+    calls = [{"id": "good", "when": "mentions(issue, 'storm')"}, {"id": "bad", "when": "mentions(issue, '!')"}]
+    result = vedette("check", write_lines(tmp_path / "s.jsonl", calls))
+    assert result.exit_code == 1
+    assert result.stderr.count("Error: ") == 1
+    assert "'bad'\n  line 1, column 1: '!' has no word that mentions could look for" in result.stderr
+
+
+def test_a_file_of_operators_that_is_not_there(subscriptions: Path, tmp_path: Path) -> None:
+    result = vedette("check", subscriptions, "--operators", tmp_path / "none.toml")
+    assert result.exit_code == 1
+    assert "none.toml: there is no such file" in result.stderr
+
+
+def test_filters_whose_operators_nobody_asks(tmp_path: Path) -> None:
+    never = [
+        "price > 3 and price < 2 and mentions(issue, 'storm')",
+        "(price > 3 and price < 2 and mentions(issue, 'a')) or (mentions(issue, 'b') and price = 1 and price = 2)",
+        "false and mentions(issue, 'storm')",
+    ]
+    both = [*never, "price > 3 and price < 2 and mentions(issue, 'a') or mentions(issue, 'b')"]
+    records = [{"id": f"s{number}", "when": text} for number, text in enumerate(both)]
+    result = vedette("check", write_lines(tmp_path / "s.jsonl", records), "--json")
+    assert result.exit_code == 0
+    found = json.loads(result.stdout)["findings"]
+    whole = [each["subscription"] for each in found if each["message"].startswith("this filter can never match")]
+    assert whole == ["s0", "s1", "s2"]
+
+
+def test_an_operator_that_is_not_there_may_be_in_a_file(tmp_path: Path) -> None:
+    subscriptions = write_lines(
+        tmp_path / "s.jsonl",
+        [
+            {"id": "s", "when": "halved(2)"},
+            {"id": "p", "when": "[x = 1]{2}", "predict": {"within": 2, "features": ["x = 1", "halved(2)"]}},
+        ],
+    )
+    result = vedette("check", subscriptions)
+    assert result.exit_code == 1
+    assert "there is no operator 'halved'" in result.stderr
+    assert "feature 2 of `predict`: there is no operator 'halved'" in result.stderr
+    assert result.stderr.count("; --operators FILE brings others") == 2
+    operators = tmp_path / "operators.py"
+    operators.write_text("from vedette.operators.operator import operator\n@operator\ndef halved(event, n): ...\n")
+    assert vedette("check", subscriptions, "--operators", operators).exit_code == 0
+    misspelt = write_lines(tmp_path / "m.jsonl", [{"id": "s", "when": "halve(2)"}])
+    said = vedette("check", misspelt, "--operators", operators).stderr
+    assert "did you mean halved?" in said
+    assert "brings others" not in said
+
+
+@pytest.mark.parametrize(
+    ("when", "lint"),
+    [
+        ("true or halved(2)", "this filter matches every event"),
+        ("x > 1 or x <= 1 or x is null or halved(2)", "this filter matches every event"),
+        ("halved(2) and x > 2 and x < 1", "this filter can never match"),
+        ("halved(2) or x > 2", None),
+        ("halved(2) or not halved(2)", None),
+    ],
+)
+def test_filters_that_operators_cannot_change(when: str, lint: str | None, tmp_path: Path) -> None:
+    operators = tmp_path / "operators.py"
+    operators.write_text("from vedette.operators.operator import operator\n@operator\ndef halved(event, n): ...\n")
+    schema = write_lines(tmp_path / "schema.json", [{"x": "int"}])
+    subscriptions = write_lines(tmp_path / "s.jsonl", [{"id": "s", "when": when}])
+    result = vedette("check", subscriptions, "--operators", operators, "--schema", schema)
+    assert result.exit_code == 0
+    assert (lint is None) == ("no problems" in result.stdout)
+    assert lint is None or lint in result.stdout

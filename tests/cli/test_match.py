@@ -292,7 +292,8 @@ def test_all_bad_subscriptions_are_reported_and_nothing_is_written(name: str, ev
     assert told.index("line 1, subscription 'b1'") < told.index("line 3, subscription 'b2'") < told.index("line 9")
     assert "    issue = 'IBM' and price <\n                             ^" in told
     assert "subscription 'b2'\n  " in told
-    assert "subscription 'b3'\n  the operator locIn" in told
+    assert "subscription 'b3'\n  line 1, column 1: " in told  # there are no places
+    assert "    locIn('Bronx') and price > 3\n    ^^^^^^^^^^^^^^" in told
     assert "subscription 'b5'\n  `predict` asks for forecasts, which need a pattern" in told
     assert "the dialect 'eventbridge' is not known" in told
     assert "line 6\n  the id 'good' is taken by line 2" in told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cli.session import files_in, vedette, write_lines
+from vedette.prediction.model import Model
 
 HEAT = {"id": "heat", "when": "[temp > 30]{4} by city", "predict": {"within": 3, "threshold": 0.5}}
 SUBSCRIPTIONS = [{"id": "hot", "when": "temp > 30"}, HEAT, {"id": "other", "when": "[temp > 30] , [temp < 0] by city"}]
@@ -165,3 +167,144 @@ def test_a_file_that_is_no_model(tmp_path: Path) -> None:
     result = vedette("match", subscriptions, events, "-o", "-", "--model", events)
     assert result.exit_code == 1
     assert "is not a model" in result.stderr
+
+
+# ---------------------------------------------------------------- operators
+
+OPERATORS = """
+from vedette.operators.operator import operator
+
+@operator(reads=("temp",), time_limit=None)
+def warm(event, least):
+    if event["temp"] is None:
+        raise ValueError("no temperature")
+    return event["temp"] >= least
+
+@operator(reads=("city",), time_limit=None)
+def known(event):
+    return True
+"""
+BOTH = {"id": "both", "when": "known() and warm(34)"}
+CALLED = {"id": "called", "when": "[warm(30)]{4} by city", "predict": {"within": 3, "threshold": 0.5}}
+UNFORECAST = {"id": "unforecast", "when": "[known() and warm(31)] , [temp < 30] by city"}
+
+
+def _evaluations(said: str) -> int:
+    """How many were made."""
+    found = re.search(r"([\d,]+) evaluations? of [\d,]+ that subscriptions speak of", said)
+    assert found is not None, said
+    return int(found[1].replace(",", ""))
+
+
+@pytest.fixture
+def operators(tmp_path: Path) -> Path:
+    path = tmp_path / "operators.py"
+    path.write_text(OPERATORS)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("subscriptions", "said"),
+    [
+        ([BOTH, SUBSCRIPTIONS[0]], "1 filter with operators"),
+        ([UNFORECAST], "1 pattern"),
+        ([BOTH, CALLED, UNFORECAST, *SUBSCRIPTIONS], "3 patterns, 1 filter with operators"),
+    ],
+)
+def test_what_operators_say_and_cost_is_learnt_too(
+    subscriptions: list[dict[str, Any]], said: str, operators: Path, tmp_path: Path
+) -> None:
+    place = write_lines(tmp_path / "s.jsonl", subscriptions)
+    history = write_lines(tmp_path / "history.jsonl", _days(1, 500))
+    model = tmp_path / "m"
+    result = vedette("train", place, history, "-o", model, "--operators", operators)
+    assert result.exit_code == 0, result.stderr
+    assert f"500 events, {said}: {model} is written" in result.stderr
+    assert _evaluations(result.stderr) > 0
+    assert "Warning" not in result.stderr
+    learnt = Model.load(model)
+    assert learnt.operators is not None
+    observed = learnt.operators.plain()["observed"]
+    assert {"known()", "known() costs"} <= observed.keys()
+    assert len(learnt) == sum("predict" in each for each in subscriptions)
+    events = write_lines(tmp_path / "events.jsonl", _days(2, 60))
+    plain = vedette("match", place, events, "-o", "-", "--operators", operators)
+    with_model = vedette("match", place, events, "-o", "-", "--operators", operators, "--model", model)
+    matches = [
+        [row for row in map(json.loads, result.stdout.splitlines()) if row["kind"] == "match"]
+        for result in (plain, with_model)
+    ]
+    assert matches[0] == matches[1]
+    # That known() is always true is known from the first event on.
+    assert _evaluations(with_model.stderr) < _evaluations(plain.stderr)
+    assert "changes nothing" not in with_model.stderr
+
+
+def test_patterns_learn_the_same_from_operators_as_from_attributes(
+    model: Path, operators: Path, tmp_path: Path
+) -> None:
+    subscriptions = write_lines(tmp_path / "called.jsonl", [CALLED])
+    place = tmp_path / "called.model"
+    result = vedette("train", subscriptions, tmp_path / "history.jsonl", "-o", place, "--operators", operators)
+    assert result.exit_code == 0
+    events = write_lines(tmp_path / "events.jsonl", _days(2, 400))
+    told = []
+    arguments = [(tmp_path / "subscriptions.jsonl", "--model", model), (subscriptions, "--model", place)]
+    for file, *options in arguments:
+        rows = vedette("match", file, events, "-o", "-", "--operators", operators, *options).stdout.splitlines()
+        found = map(json.loads, rows)
+        told.append([{**row, "subscription": ""} for row in found if row["subscription"] in ("heat", "called")])
+    assert told[0] == told[1]
+    assert any(row["kind"] == "prediction" for row in told[0])
+    said = vedette(
+        *("explain", subscriptions, events, "-s", "called", "-e", "d9", "--operators", operators, "--model", place)
+    )
+    assert said.exit_code == 0
+    assert "% that it completes within 3 events" in said.stdout
+    assert "Warning" not in said.stderr
+
+
+def test_failures_in_the_history_are_told(operators: Path, tmp_path: Path) -> None:
+    place = write_lines(tmp_path / "s.jsonl", [BOTH])
+    days = [*_days(1, 20), {"id": "x", "city": "a"}]
+    history = write_lines(tmp_path / "history.jsonl", days)
+    result = vedette("train", place, history, "-o", tmp_path / "m", "--operators", operators)
+    assert result.exit_code == 0
+    assert "operator warm, event x: ValueError: no temperature" in result.stderr
+    assert "Warning: warm failed 1 time: 1 error; what it would have said is unknown" in result.stderr
+
+
+def test_wrong_calls_make_no_model(operators: Path, tmp_path: Path) -> None:
+    history = write_lines(tmp_path / "history.jsonl", _days(1, 4))
+    wrong = [
+        BOTH | {"id": "b1", "when": "warn(34)"},
+        CALLED | {"id": "b2", "when": "[warm()]{2}"},
+        HEAT | {"id": "b3", "predict": {"within": 3, "features": ["temp > 3", "knwon()"]}},
+    ]
+    place = write_lines(tmp_path / "s.jsonl", wrong)
+    before = files_in(tmp_path)
+    result = vedette("train", place, history, "-o", tmp_path / "m", "--operators", operators)
+    assert result.exit_code == 1
+    assert "line 1, subscription 'b1'\n  line 1, column 1: there is no operator 'warn'" in result.stderr
+    assert "line 2, subscription 'b2'\n  line 1, column 2: warm has 0 arguments" in result.stderr
+    assert "line 3, subscription 'b3'\n  line 1, column 1: feature 2 of `predict`: there is no operator 'knwon'" in (
+        result.stderr
+    )
+    assert "3 subscriptions are bad; nothing was written." in result.stderr
+    assert files_in(tmp_path) == before
+    without = vedette("train", write_lines(tmp_path / "b.jsonl", [BOTH]), history, "-o", tmp_path / "m")
+    assert without.exit_code == 1
+    assert "--operators FILE brings others" in without.stderr
+
+
+def test_what_a_model_is_not_about_is_said(model: Path, operators: Path, tmp_path: Path) -> None:
+    events = write_lines(tmp_path / "events.jsonl", _days(2, 20))
+    place = write_lines(tmp_path / "s.jsonl", [BOTH])
+    said = vedette("match", place, events, "-o", "-", "--operators", operators, "--model", model).stderr
+    assert "The model knows nothing of operators: what they cost is learnt as events come" in said
+    plain = write_lines(tmp_path / "plain.jsonl", [SUBSCRIPTIONS[0]])
+    said = vedette("match", plain, events, "-o", "-", "--model", model).stderr
+    assert "--planner and --model change nothing here" in said
+    history = tmp_path / "history.jsonl"
+    result = vedette("train", tmp_path / "subscriptions.jsonl", history, "-o", model, "--operators", operators)
+    assert "Nothing calls an operator: --operators changes nothing here" in result.stderr

@@ -43,3 +43,11 @@ def test_errors_of_patterns_have_their_place(tmp_path: Path) -> None:
     with pytest.raises(BadSubscriptions) as found:
         load_rows(read_subscriptions(place), SCHEMA, patterns=True)
     assert "line 2, column 2: unknown attribute y\n    [y = 2]\n     ^" in str(found.value)
+
+
+def test_filters_that_call_operators_are_taken_only_where_operators_are(tmp_path: Path) -> None:
+    place = tmp_path / "s.jsonl"
+    place.write_text('{"id": "f", "when": "x > 1"}\n{"id": "o", "when": "near(x)"}\n')
+    assert list(load_rows(read_subscriptions(place), SCHEMA, patterns=True)) == ["f", "o"]
+    with pytest.raises(BadSubscriptions, match="line 2, subscription 'o'\n  a filter that calls operators: only"):
+        load_rows(read_subscriptions(place), SCHEMA)

@@ -58,11 +58,11 @@ def _probe(probe: Probe, column: Column, event: Mapping[str, Any], schema: Schem
     value = value_of(column.path, column.type, event, schema)
     if value is None:
         return False
-    truths = [_elementary(test, value, column.type.kind) for test in probe.tests]
+    truths = [elementary(test, value, column.type.kind) for test in probe.tests]
     return True in truths if probe.positive else all(one is False for one in truths)
 
 
-def _elementary(test: Elementary, value: Any, kind: Kind) -> bool | None:
+def elementary(test: Elementary, value: Any, kind: Kind) -> bool | None:
     if isinstance(test, ElementProbe):
         truths = [_element(test, element, kind) for element in value]
         if test.quantifier == "any":
@@ -81,7 +81,7 @@ def _element(test: ElementProbe, element: Any, kind: Kind) -> bool | None:
         if element is None:
             return True if test.test.null else None
         return test.test.contains(key(kind, element))
-    return None if element is None else _elementary(test.test, element, kind)
+    return None if element is None else elementary(test.test, element, kind)
 
 
 def _text(test: TextProbe, value: str) -> bool:

@@ -325,7 +325,7 @@ def test_the_place_of_a_partition_is_its_attribute() -> None:
     [
         ("a:[price < 5] ; [issue = a.issue]", "unknown attribute a.issue", "[… issue = $x] ; [… issue = $x]"),
         ("a:[price < 5] ; [issue = b.issue]", "unknown attribute b.issue", "did you mean issue?"),
-        ("[issue = ?x] ; [issue = ?x]", "nothing binds the variable ?x", "several steps is a join variable: $x"),
+        ("[issue = ?x] ; [issue = ?x]", "nothing binds the variable ?x", "is a join variable: $x; what an operator"),
     ],
 )
 def test_values_of_other_steps_are_join_variables(text: str, message: str, hint: str) -> None:

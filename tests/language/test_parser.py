@@ -255,3 +255,9 @@ def test_what_is_no_text_is_refused() -> None:
         parse(b"x = 1")  # type: ignore[arg-type]
     with pytest.raises(FilterError, match="surrogate"):
         parse("x = '\ud800'")
+
+
+@pytest.mark.parametrize("text", ["(a = 1 and b = 2) or (c = 3)", "((a = 1)) and not (b = 2 or c = 3)"])
+def test_a_parenthesis_at_the_beginning_is_part_of_the_whole(text: str) -> None:
+    found = parse(f" {text} ")
+    assert f" {text} "[found.span.start : found.span.end] == text

@@ -261,3 +261,14 @@ def test_a_failed_merge_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     matcher.merge()
     assert matcher.match({"n": 1}) == ["a"]
     matcher.close()
+
+
+def test_filters_that_never_match_do_not_after_a_merge_either() -> None:
+    start = Subscriptions(SCHEMA)
+    start.add("a", "n = 1 and n = 2")
+    start.add("b", "n < 1 and n > 2")
+    with start.live() as matcher:
+        matcher.remove("a")
+        matcher.merge()
+        assert list(matcher) == ["b"]
+        assert matcher.match({"n": 1}) == []

@@ -193,9 +193,14 @@ def test_why_and_why_not() -> None:
         matcher.explain({}, "other")
 
 
-def test_operators_are_not_matched_yet() -> None:
-    with pytest.raises(NotSupported):
-        Subscriptions().add("s", "locIn('Bronx') and mobPattern(?people) and ?people > 50")
+def test_operators_need_a_matcher_that_has_some() -> None:
+    subscriptions = Subscriptions()
+    subscriptions.add("s", "locIn('Bronx') and mobPattern(?people) and ?people > 50")
+    subscriptions.add("plain", "x = 1")
+    with pytest.raises(NotSupported, match="OperatorMatcher"):
+        subscriptions.compile()
+    assert subscriptions.compile(filters_only=True).match({"x": 1}) == ["plain"]
+    assert list(subscriptions.with_operators) == ["s"]
 
 
 def _generated() -> Iterator[dict[str, Any]]:

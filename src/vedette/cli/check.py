@@ -17,13 +17,14 @@ from vedette.cli.places import refuse_clashes
 from vedette.cli.terminal import Terminal, counted, error_console, output_console
 from vedette.composite.lint import lint
 from vedette.errors import FilterError, NotSupported
+from vedette.files.operator_calls import OperatorCalls, has_operators
 from vedette.files.problems import Problem, refusal
 from vedette.files.schemas import read_schema
 from vedette.files.subscriptions import KEYS, SubscriptionFile, SubscriptionRecord, meant_by, read_subscriptions
 from vedette.language.ast import Composite, Expression
 from vedette.language.check import check as check_types
 from vedette.language.check import mistakes
-from vedette.language.checked import Checked, Residual, leaves
+from vedette.language.checked import Checked
 from vedette.language.lint import Lint
 from vedette.language.normalise import normalise
 from vedette.language.parser import parse
@@ -47,12 +48,15 @@ class Findings:
         return sum(problem.severity == severity for problem in self.problems)
 
 
-def check(source: str, *, schema: str | None, format: str | None, as_json: bool, quiet: bool) -> None:
+def check(
+    source: str, *, schema: str | None, operators: str | None, format: str | None, as_json: bool, quiet: bool
+) -> None:
     """Say what was found; exit status 1 if there are errors."""
-    refuse_clashes({"SUBSCRIPTIONS": source, "--schema": schema}, {})
+    refuse_clashes({"SUBSCRIPTIONS": source, "--schema": schema, "--operators": operators}, {})
     known = None if schema is None else read_schema(schema)
+    calls = OperatorCalls(operators)
     file = read_subscriptions(source, format=format)
-    findings = _findings(file, known, Terminal(quiet=quiet or as_json))
+    findings = _findings(file, known, calls, Terminal(quiet=quiet or as_json))
     if as_json:
         typer.echo(orjson.dumps(_record(findings), option=orjson.OPT_INDENT_2))
     else:
@@ -61,11 +65,11 @@ def check(source: str, *, schema: str | None, format: str | None, as_json: bool,
         raise typer.Exit(BAD_INPUT)
 
 
-def _findings(file: SubscriptionFile, schema: Schema | None, terminal: Terminal) -> Findings:
+def _findings(file: SubscriptionFile, schema: Schema | None, calls: OperatorCalls, terminal: Terminal) -> Findings:
     findings = Findings(file.source.name)
     with terminal.working("checking", "subscriptions") as bar:
         for number, record in enumerate(file, 1):
-            _check_one(record, schema, findings)
+            _check_one(record, schema, calls, findings)
             if number % _STRIDE == 0:
                 bar.show(file.progress, number)
     findings.problems += map(Problem.of_reject, file.rejects)
@@ -74,7 +78,7 @@ def _findings(file: SubscriptionFile, schema: Schema | None, terminal: Terminal)
     return findings
 
 
-def _check_one(record: SubscriptionRecord, schema: Schema | None, findings: Findings) -> None:
+def _check_one(record: SubscriptionRecord, schema: Schema | None, calls: OperatorCalls, findings: Findings) -> None:
     for key in record.extra:
         if key not in findings.unknown_keys:
             findings.unknown_keys.add(key)
@@ -88,22 +92,37 @@ def _check_one(record: SubscriptionRecord, schema: Schema | None, findings: Find
         expression = parse(record.when)
         code = "meaning"
         checked = check_types(expression, schema, record.when)
+        found: list[Lint] = []
         if isinstance(expression, Composite):
-            findings.kinds["pattern"] += 1
             if record.predict is not None:
                 Predict.of(record.predict).check(schema or Schema({}, closed=False))
+            calls.check_record(record, schema)
+            findings.kinds["pattern"] += 1
         else:
-            findings.kinds["operator" if _asks_operators(checked) else "filter"] += 1
+            called = has_operators(checked)
+            if called:
+                found += _settled(checked, calls)
+            findings.kinds["operator" if called else "filter"] += 1
             if record.predict is not None:
                 raise NotSupported(NEEDS_PATTERN)
-            if not _asks_operators(checked):
+            if not called:
                 normalise(checked)  # refuses what would become too large
-        findings.problems += [Problem.of_lint(record, each) for each in _merged(lint(checked))]
+        found += lint(checked)
+        findings.problems += [Problem.of_lint(record, each) for each in _merged(found)]
     except (FilterError, NotSupported) as error:
         told: Sequence[FilterError | NotSupported] = ()
         if isinstance(expression, Composite):
             told = mistakes(expression, schema, record.when)
         findings.problems += [Problem.of_error(record, each, code) for each in told or [error]]
+
+
+def _settled(checked: Checked, calls: OperatorCalls) -> Iterable[Lint]:
+    """A filter that operators cannot change: nothing else can make it true, or it is true anyway."""
+    verdict = calls.check(checked)
+    if verdict is not None:
+        span = checked.expression.span
+        message = "this filter can never match" if verdict == "never" else "this filter matches every event"
+        yield Lint(verdict, message, span.start, span.end, checked.text)
 
 
 def _unknown_key(record: SubscriptionRecord, key: str) -> Problem:
@@ -118,14 +137,12 @@ def _merged(lints: Iterable[Lint]) -> Iterable[Lint]:
     found: dict[tuple[str, int, int], Lint] = {}
     for each in lints:
         before = found.get((each.code, each.start, each.end))
+        if before is not None and before.message == each.message:
+            continue
         if before is not None:
             each = replace(before, message=f"{before.message}: {each.message}", hint=before.hint or each.hint)
         found[each.code, each.start, each.end] = each
     return found.values()
-
-
-def _asks_operators(checked: Checked) -> bool:
-    return checked.root is not None and any(isinstance(leaf, Residual) for leaf in leaves(checked.root))
 
 
 # ---------------------------------------------------------------- for people
@@ -141,9 +158,6 @@ def _show(findings: Findings, *, with_schema: bool, quiet: bool) -> None:
     if quiet:
         return
     out.print(_summary(findings))
-    beyond = findings.kinds["operator"]
-    if beyond:
-        out.print(f"Filters with operators ({beyond:,}) are checked here, but not matched by this version.")
     if not with_schema:
         out.print("With --schema, names and types of attributes are checked too.", style="dim")
 

@@ -29,6 +29,23 @@ class Planner(StrEnum):
     ADAPTIVE = "adaptive"
 
 
+class CoverMethod(StrEnum):
+    """How it is decided whether others cover a subscription."""
+
+    AUTO = "auto"
+    PAIRWISE = "pairwise"
+    SAMPLING = "sampling"
+    EXACT = "exact"
+
+
+class Covering(StrEnum):
+    """How it is decided which subscriptions are asked about only where others matched that cover them."""
+
+    AUTO = "auto"
+    PAIRWISE = "pairwise"
+    EXACT = "exact"
+
+
 class EventsFormat(StrEnum):
     """What events can be read from."""
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.text import Text
 
 from vedette.cli.explanations import styled
 from vedette.cli.lookup import find_event, find_subscription, python_events
+from vedette.cli.operator_reports import failures_told
 from vedette.cli.places import refuse_clashes
 from vedette.cli.reports import report_learnt
 from vedette.cli.streams import EventStream, paths_of
 from vedette.cli.terminal import Terminal, output_console
 from vedette.errors import FilterError, NotSupported, SchemaError
+from vedette.files.operator_calls import OperatorCalls, has_operators, patterns_call
 from vedette.files.problems import BadSubscriptions, Problem, refusal
 from vedette.files.schemas import read_schema
 from vedette.files.subscriptions import SubscriptionRecord
@@ -28,6 +30,10 @@ from vedette.matching.explain import explain as explain_event
 from vedette.matching.explain import failing
 from vedette.matching.subscriptions import Subscriptions
 from vedette.schema.schema import Schema
+
+if TYPE_CHECKING:
+    from vedette.operators.calling import Calling
+    from vedette.prediction.model import Model
 
 _PIECE = 4096  # events between two looks at the progress
 
@@ -43,6 +49,8 @@ class ExplainOptions:
     schema: str | None = None
     model: str | None = None
     picture: str | None = None
+    operators: str | None = None
+    planner: str | None = None
     subscriptions_format: str | None = None
     events_format: str | None = None
     quiet: bool = False
@@ -56,6 +64,7 @@ def explain(options: ExplainOptions) -> None:
             "EVENTS": options.events,
             "--schema": options.schema,
             "--model": options.model,
+            "--operators": options.operators,
         },
         {"--picture": options.picture},
     )
@@ -74,10 +83,18 @@ def explain(options: ExplainOptions) -> None:
             raise
         checked = _checked(record, events.schema, options.subscriptions)
     if isinstance(checked.expression, Composite):
-        _explain_pattern(record, checked.expression, events, options, terminal)
+        with failures_told(terminal):
+            _explain_pattern(record, checked.expression, events, options, terminal)
         return
-    if options.picture is not None or options.model is not None:
+    called = has_operators(checked)
+    if called and options.picture is not None:
+        terminal.note("A filter has no machine: --picture changes nothing here")
+    elif not called and (options.picture is not None or options.model is not None):
         terminal.note("A filter has neither a machine nor a model: --picture and --model change nothing here")
+    if called:
+        with failures_told(terminal):
+            _explain_with_operators(record, events, options, terminal)
+        return
     events.only(paths_of(checked.columns()))
     if options.event is None:
         _explain_all(record, checked, events, terminal)
@@ -110,20 +127,55 @@ def _explain_one(
         console.print(line)
 
 
+def _explain_with_operators(
+    record: SubscriptionRecord, events: EventStream, options: ExplainOptions, terminal: Terminal
+) -> None:
+    from vedette.cli.explain_operators import explained, overview
+
+    calling = _calling(options, _model(options))
+    console = output_console()
+    if options.event is None:
+        lines = list(overview(record, events, calling, terminal))
+        console.print(_heading(record, "all events"))
+        for line in lines:
+            console.print(line, markup=False)
+        return
+    source = options.subscriptions, options.subscriptions_format
+    explanation = explained(record, source, events, options.event, calling, terminal)
+    console.print(_heading(record, f"event {options.event}"))
+    for text in styled(explanation):
+        console.print(text)
+
+
+def _model(options: ExplainOptions) -> Model | None:
+    from vedette.prediction.model import Model
+
+    return None if options.model is None else Model.load(options.model)
+
+
+def _calling(options: ExplainOptions, model: Model | None) -> Calling:
+    from vedette.operators.calling import Calling
+    from vedette.operators.planners import DEFAULT
+
+    operators = OperatorCalls(options.operators).operators
+    return Calling(operators, options.planner or DEFAULT, None if model is None else model.operators)
+
+
 def _explain_pattern(
     record: SubscriptionRecord, composite: Composite, events: EventStream, options: ExplainOptions, terminal: Terminal
 ) -> None:
     from vedette.cli.explain_pattern import PatternEvents, check_picture, draw, explained
-    from vedette.prediction.model import Model
 
     if options.picture is not None:
         check_picture(options.picture)
-    model = None if options.model is None else Model.load(options.model)
+    model = _model(options)
     alone = Subscriptions(events.schema)
     alone.add(record.id, record.when, subscriber=record.subscriber, predict=record.predict)
-    seen = PatternEvents(composite, alone.patterns[record.id], events)
+    seen = PatternEvents(composite, alone.patterns[record.id], events, _calling(options, model))
     if model is not None:
-        report_learnt(alone.patterns.values(), model, terminal)
+        report_learnt(
+            alone.patterns.values(), model, terminal, called=patterns_call(alone.patterns.values(), events.schema)
+        )
     seen.report(terminal)
     console = output_console()
     forecast = None

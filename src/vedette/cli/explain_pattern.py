@@ -25,11 +25,14 @@ from vedette.composite.telling import asked
 from vedette.composite.times import times_of
 from vedette.errors import FileError, InputError
 from vedette.files.chunks import EventChunk, RejectedEvent
+from vedette.files.operator_calls import patterns_call
 from vedette.files.output import Target
 from vedette.language.ast import Composite, Step
 from vedette.language.render import render
 from vedette.matching.patterns import PatternRecord, Predict
 from vedette.matching.subscriptions import Subscriptions
+from vedette.operators.calling import Calling
+from vedette.operators.matcher import OperatorMatcher
 from vedette.prediction.model import Model
 from vedette.prediction.why import Forecast, forecast_at
 from vedette.schema.encode import encode
@@ -41,11 +44,14 @@ _PICTURES = {".svg": "to_svg", ".mmd": "to_mermaid"}
 class PatternEvents:
     """The events that a pattern sees, in the order of their time, with those that break the schema left out."""
 
-    def __init__(self, composite: Composite, record: PatternRecord, events: EventStream) -> None:
-        self.composite, self.record = composite, record
+    def __init__(
+        self, composite: Composite, record: PatternRecord, events: EventStream, calling: Calling | None = None
+    ) -> None:
+        self.composite, self.record, self.calling = composite, record, calling or Calling()
         self.schema: Schema = events.schema
         wanted = asked([record], self.schema)
-        events.only(wanted.paths)
+        if not patterns_call([record], self.schema):  # operators may look at anything
+            events.only(wanted.paths)
         self._columns = wanted.columns
         self._name = events.name
         self._unreadable = 0
@@ -120,7 +126,7 @@ class PatternEvents:
 
     def _followed(self, record: PatternRecord) -> Outcome:
         """What comes of all events."""
-        matcher = PatternMatcher([record], self.schema, lateness=None)
+        matcher = PatternMatcher([record], self.schema, lateness=None, calling=self.calling)
         for chunk in self._chunks:  # all that they bring about comes at the end
             matcher.process(chunk.events, ids=chunk.own_ids.to_pylist())
         return matcher.finish()
@@ -146,10 +152,14 @@ class PatternEvents:
         for number, step in enumerate(steps):
             ways = (render(way.filter) for way in alternatives(step, self.record.text))
             filters.add(str(number), " or ".join(f"({way})" for way in ways))
-        matcher = filters.compile("scan")
+        matcher = self.calling.matcher(filters) if filters.with_operators else filters.compile("scan")
         counts = np.zeros(len(steps), np.int64)
         for chunk in self._chunks:
-            counts += np.bincount(matcher.match_rows(chunk.events).subscription, minlength=len(steps))
+            if isinstance(matcher, OperatorMatcher):
+                found = matcher.matches(chunk.events, ids=chunk.ids.to_pylist()).subscription
+            else:
+                found = matcher.match_rows(chunk.events).subscription.astype(np.int64)
+            counts += np.bincount(found, minlength=len(steps))
         return [int(count) for count in counts]
 
     def _name_of(self, number: int) -> str:
@@ -168,7 +178,7 @@ def explained(
         number, event = events.find(id_)
     with terminal.working("following the pattern", "events"):
         seen, place = events.seen(number, event)
-        explanation = explain_pattern(events.composite, seen, place, events.schema, events.record.text)
+        explanation = explain_pattern(events.composite, seen, place, events.schema, events.record.text, events.calling)
         if isinstance(explanation, Unseen) or events.record.predict is None:
             return explanation, None
         return explanation, events.forecast(number, model)

@@ -66,14 +66,15 @@ class Output:
         """Match one chunk here and now."""
         ids = chunk.ids
         for found in matcher.match(chunk):
-            self.take(ids, events_of(found.rows, found.begin), found.rows.subscription)
+            self.take(ids, events_of(found.rows, found.begin), found.rows.subscription, found.notices)
             self.count(found.read, len(found.rejects), found.rejects)
 
-    def take(self, events: Any, numbers: NDArray[Any], subscriptions: Any) -> None:
+    def take(self, events: Any, numbers: NDArray[Any], subscriptions: Any, notices: Notices | None = None) -> None:
         """Matches: ids of events, and for every match a number among them and the number of its subscription."""
         self._out.write(
             pa.DictionaryArray.from_arrays(pa.array(numbers), events),
             pa.DictionaryArray.from_arrays(pa.array(subscriptions), self._subscriptions),
+            notices,
         )
         self._tally.matches += len(numbers)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from vedette.cli.streams import EventStream
 from vedette.cli.terminal import Terminal, counted
@@ -12,17 +13,29 @@ from vedette.files.subscriptions import SubscriptionFile, SubscriptionRecord
 from vedette.matching.subscriptions import Subscriptions
 from vedette.schema.schema import Schema
 
+if TYPE_CHECKING:
+    from vedette.files.operator_calls import OperatorCalls
+
 
 def load_subscriptions(
-    file: SubscriptionFile, schema: Schema, terminal: Terminal, records: Iterable[SubscriptionRecord] | None = None
+    file: SubscriptionFile,
+    schema: Schema,
+    terminal: Terminal,
+    records: Iterable[SubscriptionRecord] | None = None,
+    calls: OperatorCalls | None = None,
 ) -> Subscriptions:
     """The set that a file describes; BadSubscriptions says what is wrong with every one that cannot be matched.
 
-    `records` are those of the file, where they have been read already.
+    `records` are those of the file, where they have been read already; `calls` takes those that call operators.
     """
     with terminal.working("reading subscriptions", "subscriptions") as bar:
         subscriptions = load_rows(
-            file, schema, records=records, told=lambda number: bar.show(file.progress, number), patterns=True
+            file,
+            schema,
+            records=records,
+            told=lambda number: bar.show(file.progress, number),
+            patterns=True,
+            calls=calls,
         )
     if file.expired:
         out = "is left out" if file.expired == 1 else "are left out"
@@ -31,18 +44,20 @@ def load_subscriptions(
     return subscriptions
 
 
-def load_by_events(file: SubscriptionFile, events: EventStream, terminal: Terminal) -> Subscriptions:
+def load_by_events(
+    file: SubscriptionFile, events: EventStream, terminal: Terminal, calls: OperatorCalls | None = None
+) -> Subscriptions:
     """The subscriptions, by the schema of the events; where events disagree, it is fitted to what is asked for."""
     if not events.can_settle:
-        return load_subscriptions(file, events.schema, terminal)
+        return load_subscriptions(file, events.schema, terminal, calls=calls)
     records = list(file)
     try:
-        return load_subscriptions(file, events.schema, terminal, records)
+        return load_subscriptions(file, events.schema, terminal, records, calls)
     except BadSubscriptions:
         changed = events.settle(records)
         if not changed:
             raise
-    subscriptions = load_subscriptions(file, events.schema, terminal, records)
+    subscriptions = load_subscriptions(file, events.schema, terminal, records, calls)
     for path, type_ in changed.items():
         terminal.warn(f"{path} is read as {type_}, as subscriptions expect; events with another value are rejected")
     return subscriptions

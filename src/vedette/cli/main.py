@@ -7,7 +7,16 @@ from typing import Annotated
 
 import typer
 
-from vedette.cli.choices import Engine, EventsFormat, Index, OutputFormat, Planner, SubscriptionsFormat
+from vedette.cli.choices import (
+    Covering,
+    CoverMethod,
+    Engine,
+    EventsFormat,
+    Index,
+    OutputFormat,
+    Planner,
+    SubscriptionsFormat,
+)
 from vedette.cli.endings import Commands, prepare_process
 from vedette.version import __version__
 
@@ -36,6 +45,19 @@ ReadSubscriptionsAs = Annotated[
 ]
 ReadEventsAs = Annotated[
     EventsFormat | None, typer.Option("--events-format", help="Instead of what the name's ending says.")
+]
+OperatorsPlace = Annotated[
+    str | None,
+    typer.Option(
+        "--operators",
+        metavar="FILE",
+        help="What filters may call: a .py file of operators, or a .toml file that names modules and settings.",
+        show_default="those that are installed",
+    ),
+]
+PlannerName = Annotated[
+    Planner | None,
+    typer.Option("--planner", help="In which order operators run; the answer is the same.", show_default="adaptive"),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say only what went wrong.")]
 
@@ -71,8 +93,18 @@ def match_command(
     engine: Annotated[Engine, typer.Option(help="Where matching runs.")] = Engine.LOCAL,
     schema: SchemaPlace = None,
     index: Annotated[Index, typer.Option(help="How subscriptions are indexed.")] = Index.CLUSTERS,
-    planner: Annotated[Planner | None, typer.Option(help="In which order operators run; filters need none.")] = None,
-    model: Annotated[str | None, typer.Option(metavar="FILE", help="What `vedette train` made, for forecasts.")] = None,
+    covering: Annotated[
+        Covering | None,
+        typer.Option(
+            help="Ask about subscriptions that others cover only where those matched; the answer is the same.",
+            show_default="ask about all",
+        ),
+    ] = None,
+    operators: OperatorsPlace = None,
+    planner: PlannerName = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="FILE", help="What `vedette train` made: forecasts, operators.")
+    ] = None,
     lateness: Annotated[
         str | None,
         typer.Option(
@@ -101,8 +133,9 @@ def match_command(
     """Find out who should hear of which events.
 
     Writes one line per match, `{"event": "e1", "subscription": "s1", "kind": "match"}`, ordered by event, then by
-    subscription; of a pattern with the events of its steps. Events that cannot be read, or break the schema, are
-    counted, reported and left out.
+    subscription; of a pattern with the events of its steps, of a filter with variables with their values. Events that
+    cannot be read, or break the schema, are counted, reported and left out; where an operator fails, what it would have
+    said is unknown.
     """
     from vedette.cli.match import MatchOptions, match
 
@@ -119,6 +152,8 @@ def match_command(
             engine=engine,
             schema=schema,
             index=index,
+            covering=covering,
+            operators=operators,
             planner=planner,
             model=model,
             rejects=rejects,
@@ -146,6 +181,8 @@ def explain_command(
     model: Annotated[
         str | None, typer.Option(metavar="FILE", help="What `vedette train` made: why a pattern was forecast.")
     ] = None,
+    operators: OperatorsPlace = None,
+    planner: PlannerName = None,
     picture: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Draw the machine of a pattern: FILE.svg, or FILE.mmd for Mermaid."),
@@ -170,6 +207,8 @@ def explain_command(
             event=event,
             schema=schema,
             model=model,
+            operators=operators,
+            planner=planner,
             picture=picture,
             subscriptions_format=subscriptions_format,
             events_format=events_format,
@@ -189,6 +228,7 @@ def train_command(
         int, typer.Option(min=0, max=6, metavar="N", help="How many of the last events refine a forecast.")
     ] = 6,
     schema: SchemaPlace = None,
+    operators: OperatorsPlace = None,
     rejects: Annotated[
         str | None, typer.Option(metavar="FILE", help="Where events that cannot be read go, as JSONL with the reason.")
     ] = None,
@@ -199,10 +239,10 @@ def train_command(
     events_format: ReadEventsAs = None,
     quiet: Quiet = False,
 ) -> None:
-    """Learn from history how probably patterns complete.
+    """Learn from history how probably patterns complete, and what operators cost and how often they hold.
 
-    Of all subscriptions those count that ask for forecasts: patterns with `predict`. `match --model` and
-    `explain --model` take what was learnt.
+    Of all subscriptions those count that ask for forecasts, patterns with `predict`, and those that call operators.
+    `match --model` and `explain --model` take what was learnt.
     """
     from vedette.cli.train import TrainOptions, train
 
@@ -213,6 +253,7 @@ def train_command(
             out=output,
             context=context,
             schema=schema,
+            operators=operators,
             rejects=rejects,
             cap=cap,
             subscriptions_format=subscriptions_format,
@@ -226,18 +267,83 @@ def train_command(
 def check_command(
     subscriptions: SubscriptionsPlace,
     schema: SchemaPlace = None,
+    operators: OperatorsPlace = None,
     json: Annotated[bool, typer.Option("--json", help="Write everything found as one JSON object.")] = False,
     subscriptions_format: ReadSubscriptionsAs = None,
     quiet: Quiet = False,
 ) -> None:
     """Find what is wrong with subscriptions, all of it at once, without any event.
 
-    Errors (exit status 1): what cannot be read, unknown attributes and wrong types (with --schema), ids given
-    twice. Warnings: filters that can never or always match, parts that cannot matter.
+    Errors (exit status 1): what cannot be read, unknown attributes and wrong types (with --schema), unknown operators
+    and calls that make no sense, ids given twice. Warnings: filters that can never or always match, parts that cannot
+    matter.
     """
     from vedette.cli.check import check
 
-    check(subscriptions, schema=schema, format=subscriptions_format, as_json=json, quiet=quiet)
+    check(
+        subscriptions,
+        schema=schema,
+        operators=operators,
+        format=subscriptions_format,
+        as_json=json,
+        quiet=quiet,
+    )
+
+
+@app.command("cover")
+def cover_command(
+    subscriptions: SubscriptionsPlace,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="OUT", help="JSONL or Parquet file; `-`: standard output.")
+    ],
+    method: Annotated[
+        CoverMethod, typer.Option(help="What others may do: one alone, points drawn at random, all together.")
+    ] = CoverMethod.AUTO,
+    error: Annotated[
+        float, typer.Option(min=0, max=1, metavar="P", help="How often sampling may be wrong when it says covered.")
+    ] = 1e-6,
+    budget: Annotated[int, typer.Option(min=1, metavar="N", help="Steps of an exact search before it gives up.")] = (
+        20_000
+    ),
+    schema: SchemaPlace = None,
+    witness: Annotated[
+        bool, typer.Option("--witness", help="Add an event that shows why a subscription is not covered.")
+    ] = False,
+    picture: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Draw one subscription of two attributes as SVG.")
+    ] = None,
+    subscription: Annotated[
+        str | None, typer.Option("--subscription", "-s", metavar="ID", help="Which one to draw.")
+    ] = None,
+    subscriptions_format: ReadSubscriptionsAs = None,
+    output_format: Annotated[OutputFormat | None, typer.Option(help="Instead of what the name's ending says.")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Find subscriptions that others make redundant, in the order in which they come.
+
+    Writes one line per subscription, `{"subscription": "s3", "covered": true, "by": ["s1", "s2"], "method": "exact",
+    "certain": true}`. Only sampling can be wrong when it says covered, and has to be asked for.
+    """
+    from vedette.cli.cover import CoverOptions, cover
+
+    if not 0 < error < 1:
+        raise typer.BadParameter("between 0 and 1, and neither of them", param_hint="--error")
+    cover(
+        CoverOptions(
+            subscriptions=subscriptions,
+            out=output,
+            method=method.value,
+            error=error,
+            budget=budget,
+            schema=schema,
+            witness=witness,
+            picture=picture,
+            subscription=subscription,
+            subscriptions_format=subscriptions_format,
+            output_format=output_format,
+            quiet=quiet,
+        )
+    )
 
 
 @app.command("run")

@@ -10,25 +10,32 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vedette.cli.choices import Engine, Index
+from vedette.cli.choices import Covering, Engine, Index
 from vedette.cli.job import SHOWN, Output, Tally
 from vedette.cli.lengths import microseconds
 from vedette.cli.loading import load_by_events
+from vedette.cli.operator_reports import failures_told, report_operators
 from vedette.cli.places import STANDARD, refuse_clashes
 from vedette.cli.reports import note_schema, report_learnt, report_lost, report_rejects, warn_of_unheard
 from vedette.cli.streams import EventStream, paths_of
 from vedette.cli.terminal import Terminal
 from vedette.errors import NotSupported
 from vedette.files.matched import ChunkMatcher, columns_read
+from vedette.files.operator_calls import OperatorCalls, patterns_call
 from vedette.files.output import MatchWriter, RejectWriter, match_writer
 from vedette.files.schemas import read_schema
 from vedette.files.subscriptions import read_subscriptions
 from vedette.matching.matcher import Matcher
 from vedette.matching.subscriptions import Subscriptions
+from vedette.matching.view import Events
 from vedette.schema.columns import Column
 
 if TYPE_CHECKING:
     from vedette.cli.stream_job import StreamJob
+    from vedette.covering.matcher import CoveringMatcher
+    from vedette.files.operator_filters import OperatorFilters
+    from vedette.operators.calling import Calling
+    from vedette.prediction.model import Model
 
 CAP = 10_000  # partial matches of one pattern and partition
 
@@ -43,6 +50,8 @@ class MatchOptions:
     engine: Engine = Engine.LOCAL
     schema: str | None = None
     index: Index = Index.CLUSTERS
+    covering: Covering | None = None
+    operators: str | None = None
     planner: str | None = None
     model: str | None = None
     rejects: str | None = None
@@ -64,6 +73,7 @@ def match(options: MatchOptions) -> Tally:
             "SUBSCRIPTIONS": options.subscriptions,
             "EVENTS": options.events,
             "--schema": options.schema,
+            "--operators": options.operators,
             "--model": options.model,
         },
         {"--output": options.out, "--rejects": options.rejects, "--late": options.late},
@@ -79,23 +89,31 @@ def match(options: MatchOptions) -> Tally:
         tally = Tally()
         job = _prepare(options, tally, terminal)
         stream = _stream(job, options, lateness, late, terminal) if job.subscriptions.patterns else None
+        _look_at(job, stream, options, terminal)
         if stream is not None:
             engine = _streamed(job, stream)
         else:
-            _note_unused(options, terminal)
             engine = _spark(job, options, terminal) if options.engine is Engine.SPARK else _local(job)
+        if job.calling is not None:
+            stack.enter_context(job.calling)
+        stack.enter_context(failures_told(terminal))
         tally.prepared_s = time.perf_counter() - begin
         out = out or stack.enter_context(_writer(options))
         out.with_notices = stream is not None
+        out.with_bindings = job.operators is not None and job.operators.binds
         alone = options.out != STANDARD or not sys.stdout.isatty()  # else it would be drawn into the matches
         bar = stack.enter_context(terminal.working("matching", "events", shown=alone))
         begin = time.perf_counter()
-        for done in engine(Output(job.matcher.ids, out, aside, tally)):
+        for done in engine(Output(job.chunks.ids, out, aside, tally)):
             bar.show(done, tally.events)
     tally.matched_s = time.perf_counter() - begin
     report_rejects(tally, options.rejects, terminal)
     if stream is not None:
         report_lost(stream.matcher.counts, options.late, options.cap, terminal)
+    if job.calling is not None:
+        report_operators(job.calling, terminal)
+    if job.covering is not None:
+        terminal.note(str(job.covering.savings))
     terminal.note(str(tally))
     return tally
 
@@ -109,8 +127,13 @@ class _Job:
     """What is to be done, by whichever engine."""
 
     subscriptions: Subscriptions
-    matcher: Matcher  # of the filters
+    matcher: Matcher  # of the filters that call no operators
+    covering: CoveringMatcher | None  # the same, where covering was asked for
+    operators: OperatorFilters | None  # those that do
+    calling: Calling | None  # of filters, or of patterns
+    model: Model | None
     columns: tuple[Column, ...]
+    paths: frozenset[str]  # the attributes that filters and patterns speak of, apart from calls in patterns
     chunks: ChunkMatcher
     matches_per_event: float  # of the first events
     events: EventStream
@@ -133,28 +156,59 @@ def _local(job: _Job) -> _MatchAll:
 def _stream(
     job: _Job, options: MatchOptions, lateness: int | None, late: RejectWriter | None, terminal: Terminal
 ) -> StreamJob:
-    if options.engine is Engine.SPARK:
-        count = len(job.subscriptions.patterns)
-        raise NotSupported(
-            f"{count:,} of the subscriptions {'is a pattern' if count == 1 else 'are patterns'} over several events, "
-            "and on Spark only filters are matched so far\nHint: leave --engine spark out, or the patterns"
-        )
     from vedette.cli.stream_job import StreamJob
-    from vedette.prediction.model import Model
 
-    model = None if options.model is None else Model.load(options.model)
-    report_learnt(job.subscriptions.patterns.values(), model, terminal)
-    return StreamJob(job.subscriptions, job.chunks, lateness=lateness, cap=options.cap, model=model, late=late)
+    report_learnt(job.subscriptions.patterns.values(), job.model, terminal, called=job.calling is not None)
+    return StreamJob(
+        job.subscriptions,
+        job.chunks,
+        lateness=lateness,
+        cap=options.cap,
+        model=job.model,
+        late=late,
+        calling=job.calling,
+    )
 
 
 def _streamed(job: _Job, stream: StreamJob) -> _MatchAll:
     return lambda output: stream.match(job.events, lambda: job.events.progress, output)
 
 
-def _note_unused(options: MatchOptions, terminal: Terminal) -> None:
-    if options.planner is not None or options.model is not None:
+def _look_at(job: _Job, stream: StreamJob | None, options: MatchOptions, terminal: Terminal) -> None:
+    """Say which attributes no event has, and read no column that nobody looks at."""
+    of_filters = None if job.operators is None else job.operators.matcher
+    of_patterns = None if stream is None else stream.matcher.operators
+    callers = [each for each in (of_filters, of_patterns) if each is not None]
+    paths = job.paths.union(*(each.named for each in callers))
+    if options.schema is None:
+        warn_of_unheard(paths - {"time"}, job.events.schema, terminal)
+    whole = any(each.paths is None for each in callers)  # an operator may look at whole events
+    if options.rejects is None and options.late is None and not whole:  # else whole rows are to be written aside
+        job.events.only(paths)
+
+
+def _refuse_on_spark(subscriptions: Subscriptions) -> None:
+    for count, one, many, so_far in (
+        (len(subscriptions.patterns), "is a pattern", "are patterns", "over several events, and on Spark only filters"),
+        (len(subscriptions.with_operators), "calls", "call", "operators, and on Spark only filters without any"),
+    ):
+        if count:
+            raise NotSupported(
+                f"{count:,} of the subscriptions {one if count == 1 else many} {so_far} are matched so far\n"
+                "Hint: leave --engine spark out, or these subscriptions"
+            )
+
+
+def _note_unused(options: MatchOptions, subscriptions: Subscriptions, calls: bool, terminal: Terminal) -> None:
+    """Options that change nothing, because there is nothing that they are about."""
+    patterns = bool(subscriptions.patterns)
+    if not calls and not patterns and (options.planner is not None or options.model is not None):
         terminal.note("Filters need neither a planner nor a model: --planner and --model change nothing here")
-    if options.lateness is not None or options.late is not None:
+    elif not calls and options.planner is not None:
+        terminal.note("Nothing calls an operator: --planner changes nothing here")
+    if not calls and options.operators is not None:
+        terminal.note("Nothing calls an operator: --operators changes nothing here")
+    if not patterns and (options.lateness is not None or options.late is not None):
         terminal.note("There are no patterns, so events are matched as they come: --lateness and --late change nothing")
 
 
@@ -180,18 +234,32 @@ def _spark(job: _Job, options: MatchOptions, terminal: Terminal) -> _MatchAll:
 
 def _prepare(options: MatchOptions, tally: Tally, terminal: Terminal) -> _Job:
     """What matches, and the events to be matched."""
+    if options.engine is Engine.SPARK and options.covering is not None:
+        raise NotSupported("on Spark covering is not used so far\nHint: leave --covering or --engine spark out")
     schema = None if options.schema is None else read_schema(options.schema)
+    calls = OperatorCalls(options.operators)
     file = read_subscriptions(options.subscriptions, format=options.subscriptions_format)
     events = EventStream(options.events, options.events_format, schema, replayed=options.engine is Engine.SPARK)
     if schema is None:
         note_schema(events, terminal, show=options.show_schema)
-    subscriptions = load_by_events(file, events, terminal)
+    subscriptions = load_by_events(file, events, terminal, calls)
+    if options.engine is Engine.SPARK:
+        _refuse_on_spark(subscriptions)
     if not len(subscriptions):
         terminal.note("There are no subscriptions, so nothing can match")
+    in_patterns = patterns_call(subscriptions.patterns.values(), events.schema)
+    calls_any = in_patterns or bool(subscriptions.with_operators)
+    _note_unused(options, subscriptions, calls_any, terminal)
+    model = _model(options) if calls_any or subscriptions.patterns else None
     first = events.peek()
     with terminal.working("building the index (the first time, its loops are compiled)"):
         sample = None if first is None else first.events
-        matcher = subscriptions.compile(options.index.value, sample=sample, filters_only=True)
+        covering = _covering(subscriptions, options, sample)
+        matcher: Matcher
+        if covering is None:
+            matcher = subscriptions.compile(options.index.value, sample=sample, filters_only=True)
+        else:
+            matcher = covering
         columns = columns_read(matcher, schema)
         paths = paths_of(columns)
         if subscriptions.patterns:
@@ -200,14 +268,60 @@ def _prepare(options: MatchOptions, tally: Tally, terminal: Terminal) -> _Job:
             of_patterns = asked(subscriptions.patterns.values(), events.schema)
             columns = tuple(dict.fromkeys((*columns, *of_patterns.columns)))
             paths |= of_patterns.paths
-        chunks = ChunkMatcher(matcher, columns, options.threads or usable_cores())
+        if in_patterns:  # what is wrong with their calls would be known later, and one by one
+            calls.refuse_wrong(events.schema, file.name)
+        calling = _calling(calls, options, model, terminal) if calls_any else None
+        operators = None
+        if calling is not None and subscriptions.with_operators:
+            from vedette.files.operator_filters import operator_filters
+
+            operators = operator_filters(subscriptions, calls, calling, file.name, index=options.index.value)
+            columns = tuple(dict.fromkeys((*columns, *operators.matcher.columns)))
+            paths |= paths_of(operators.matcher.columns)
+        chunks = ChunkMatcher(matcher, columns, options.threads or usable_cores(), operators)
         matches_per_event = 0.0 if first is None else chunks.warm_up(first)
+        if covering is not None:
+            covering.count_anew()
     tally.subscriptions = len(subscriptions)
-    if schema is None:
-        warn_of_unheard(paths - {"time"}, events.schema, terminal)
-    if options.rejects is None and options.late is None:  # else whole rows are to be written aside
-        events.only(paths)
-    return _Job(subscriptions, matcher, columns, chunks, matches_per_event, events)
+    return _Job(
+        subscriptions,
+        matcher,
+        covering,
+        operators,
+        calling,
+        model,
+        columns,
+        frozenset(paths),
+        chunks,
+        matches_per_event,
+        events,
+    )
+
+
+def _covering(subscriptions: Subscriptions, options: MatchOptions, sample: Events | None) -> CoveringMatcher | None:
+    """Instead of a plain matcher, where that is asked for."""
+    if options.covering is None:
+        return None
+    from vedette.covering.matcher import CoveringMatcher
+
+    return CoveringMatcher.compile(
+        subscriptions, options.index.value, sample=sample, method=options.covering.value, filters_only=True
+    )
+
+
+def _model(options: MatchOptions) -> Model | None:
+    from vedette.prediction.model import Model
+
+    return None if options.model is None else Model.load(options.model)
+
+
+def _calling(calls: OperatorCalls, options: MatchOptions, model: Model | None, terminal: Terminal) -> Calling:
+    from vedette.operators.calling import Calling
+    from vedette.operators.planners import DEFAULT
+
+    if model is not None and model.operators is None:
+        terminal.note("The model knows nothing of operators: what they cost is learnt as events come")
+    return Calling(calls.operators, options.planner or DEFAULT, None if model is None else model.operators)
 
 
 def usable_cores() -> int:

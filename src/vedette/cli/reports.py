@@ -42,11 +42,16 @@ def _is_object(path: str, schema: Schema) -> bool:
     return any(known.startswith(f"{path}.") for known in schema)
 
 
-def report_learnt(records: Iterable[PatternRecord], model: Model | None, terminal: Terminal) -> None:
-    """Of which patterns forecasts are asked for, and nothing was learnt from history."""
+def report_learnt(
+    records: Iterable[PatternRecord], model: Model | None, terminal: Terminal, *, called: bool = False
+) -> None:
+    """Of which patterns forecasts are asked for, and nothing was learnt from history.
+
+    Where operators are `called`, a model is of use without any forecasts.
+    """
     forecast = [record for record in records if record.predict is not None]
     if not forecast:
-        if model is not None:
+        if model is not None and not called:
             terminal.warn("no pattern asks for forecasts (with `predict`): --model changes nothing here")
         return
     if model is None:

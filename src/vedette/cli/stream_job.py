@@ -18,11 +18,13 @@ from vedette.cli.job import Output
 from vedette.composite.matcher import Outcome, PatternMatcher
 from vedette.composite.telling import Telling
 from vedette.files.chunks import EventChunk, RejectedEvent
-from vedette.files.matched import ChunkMatcher
+from vedette.files.matched import ChunkMatcher, MatchedSlice
 from vedette.files.notices import MATCH, PREDICTION, Notice, Notices
 from vedette.files.output import RejectWriter
 from vedette.kernels.rows import events_of
 from vedette.matching.subscriptions import Subscriptions
+from vedette.operators.calling import Calling
+from vedette.operators.sources import EventSource, Shared
 from vedette.prediction.forecast import Forecaster
 from vedette.prediction.model import Model
 from vedette.schema.encode import Reject
@@ -35,7 +37,8 @@ class _Found:
     numbers: list[NDArray[np.int64]] = field(default_factory=list)  # of events, in the order of arrival
     places: list[NDArray[np.int64]] = field(default_factory=list)  # of subscriptions, in the order of addition
     ids: list[Any] = field(default_factory=list)  # of the events, Arrow arrays
-    told: list[tuple[int, int, str, Notice]] = field(default_factory=list)  # of patterns: number, place, id, the rest
+    # Of patterns, and of filters with variables: number, place, id, the rest.
+    told: list[tuple[int, int, str, Notice]] = field(default_factory=list)
 
 
 class StreamJob:
@@ -50,18 +53,22 @@ class StreamJob:
         cap: int,
         model: Model | None,
         late: RejectWriter | None,
+        calling: Calling | None = None,
     ) -> None:
         self._ids = list(subscriptions)
         self._filters = filters
         self._late = late
         records = list(subscriptions.patterns.values())
-        self.matcher = PatternMatcher(records, subscriptions.schema, lateness=lateness, cap=cap)
+        self.matcher = PatternMatcher(records, subscriptions.schema, lateness=lateness, cap=cap, calling=calling)
         self._forecaster = None if all(each.predict is None for each in records) else Forecaster(records, model)
+        if self._forecaster is not None:
+            self.matcher.expect(self._forecaster.expected())
         self._telling = Telling(self.matcher.patterns)
         place_of = {id_: place for place, id_ in enumerate(self._ids)}
         self._pattern_places = {number: place_of[each.id] for number, each in self.matcher.patterns.items()}
         is_filter = np.array([id_ not in subscriptions.patterns for id_ in self._ids], np.bool_)
         self._filter_places = np.flatnonzero(is_filter)
+        self._calls_twice = bool(subscriptions.with_operators) and self.matcher.operators is not None
         self._arrived = 0
         self._found = _Found()
 
@@ -79,24 +86,40 @@ class StreamJob:
     def _take(self, chunk: EventChunk, output: Output) -> None:
         ids = chunk.ids
         rejected: set[int] = set()
-        matched: list[tuple[NDArray[np.int64], NDArray[Any]]] = []
-        for found in self._filters.match(chunk):
+        matched: list[MatchedSlice] = []
+        shared = Shared(chunk.rows, {}) if self._calls_twice else None
+        for found in self._filters.match(chunk, shared):
             output.count(found.read, len(found.rejects), found.rejects)
             rejected.update(reject.row for reject in found.rejects)
-            matched.append((events_of(found.rows, found.begin).astype(np.int64), found.rows.subscription))
+            matched.append(found)
         fine = chunk.without(rejected)
         numbers = self._arrived + np.searchsorted(fine.rows, chunk.rows)
-        for places, subscriptions in matched:
-            self._found.numbers.append(numbers[places])
-            self._found.places.append(self._filter_places[subscriptions])
-            self._found.ids.append(ids.take(pa.array(places)))
-        self._follow(fine, output)
+        for found in matched:
+            self._keep_filters(found, ids, numbers)
+        self._follow(fine, output, shared and shared._replace(numbers=fine.rows))
 
-    def _follow(self, chunk: EventChunk, output: Output) -> None:
+    def _keep_filters(self, found: MatchedSlice, ids: Any, numbers: NDArray[np.int64]) -> None:
+        """What filters found; ids and numbers are those of the chunk's events."""
+        events = events_of(found.rows, found.begin).astype(np.int64)
+        places = self._filter_places[found.rows.subscription]
+        plain = np.ones(len(events), np.bool_)
+        if found.notices is not None:
+            plain[found.notices.rows] = False
+            for row, notice in zip(found.notices.rows.tolist(), found.notices.notices, strict=True):
+                event = int(events[row])
+                self._found.told.append((int(numbers[event]), int(places[row]), ids[event].as_py(), notice))
+        self._found.numbers.append(numbers[events[plain]])
+        self._found.places.append(places[plain])
+        self._found.ids.append(ids.take(pa.array(events[plain])))
+
+    def _follow(self, chunk: EventChunk, output: Output, shared: Shared | None) -> None:
         """Let patterns see the events; what only they cannot read is rejected for them alone."""
         rejects: list[Reject] = []
+        source = None
+        if self.matcher.operators is not None:
+            source = EventSource(chunk.events, self.matcher.schema, chunk.ids, shared)
         self._telling.keep(self._arrived, chunk.ids.to_pylist(), chunk.events)
-        outcome = self.matcher.process(chunk.events, ids=chunk.own_ids.to_pylist(), rejects=rejects)
+        outcome = self.matcher.process(chunk.events, ids=chunk.own_ids.to_pylist(), rejects=rejects, source=source)
         output.count(0, len(rejects), chunk.rejected(rejects))
         if self._late is not None:
             self._late.write(_late_events(chunk, outcome.late - self._arrived))
@@ -114,6 +137,7 @@ class StreamJob:
         if self._forecaster is None:
             return
         made = self._forecaster.process(outcome.observations)
+        self.matcher.expect(self._forecaster.expected())
         for row in range(len(made)):
             about = round(float(made.probability[row]), 6), int(made.within[row])
             self._keep(PREDICTION, int(made.event[row]), int(made.pattern[row]), made.witness.of(row), *about)

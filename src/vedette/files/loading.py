@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from vedette.errors import FilterError, NotSupported
 from vedette.files.problems import FILTERS_ONLY, LEAVE_IT_OUT, BadSubscriptions, Problem, refusal
 from vedette.files.subscriptions import SubscriptionRecord, SubscriptionRows
 from vedette.matching.subscriptions import Subscriptions
 from vedette.schema.schema import Schema
+
+if TYPE_CHECKING:
+    from vedette.files.operator_calls import OperatorCalls
 
 _STRIDE = 4096  # records between two looks at the progress
 
@@ -21,14 +25,18 @@ def load_rows(
     consequence: str = "nothing was written",
     told: Callable[[int], None] | None = None,
     patterns: bool = False,
+    calls: OperatorCalls | None = None,
 ) -> Subscriptions:
     """The set that rows describe; BadSubscriptions says what is wrong with every one that cannot be matched.
 
     `records` are those of the rows, where they have been read already; `told` hears now and then how many were read.
-    Where `patterns` can be matched they are taken, too.
+    Where `patterns` can be matched they are taken, too, and so are filters that call operators. The records of both
+    are put into `calls`; what is wrong with their calls is told along with other problems, or when they are planned.
     """
     subscriptions = Subscriptions(schema)
     problems: list[Problem] = []
+    if calls is not None:
+        calls.records.clear()
     for number, record in enumerate(rows if records is None else records, 1):
         if told is not None and number % _STRIDE == 0:
             told(number)
@@ -36,9 +44,11 @@ def load_rows(
         if error is None:
             try:
                 subscriptions.add(record.id, record.when, subscriber=record.subscriber, predict=record.predict)
-                if patterns or record.id not in subscriptions.patterns:
+                if calls is not None and _may_call(subscriptions, record.id):
+                    calls.records.append(record)
+                error = None if patterns else _beyond_filters(subscriptions, record.id)
+                if error is None:
                     continue
-                error = NotSupported(f"a pattern over several events: {FILTERS_ONLY}\n{LEAVE_IT_OUT}")
             except FilterError as wrong:
                 error = wrong
             except NotSupported as more:
@@ -46,5 +56,19 @@ def load_rows(
         problems.append(Problem.of_error(record, error))
     problems += map(Problem.of_reject, rows.rejects)
     if problems:
+        problems += [] if calls is None else calls.problems(schema)
         raise BadSubscriptions(rows.name, problems, consequence)
     return subscriptions
+
+
+def _may_call(subscriptions: Subscriptions, id_: str) -> bool:
+    return id_ in subscriptions.with_operators or id_ in subscriptions.patterns
+
+
+def _beyond_filters(subscriptions: Subscriptions, id_: str) -> NotSupported | None:
+    """Why one that was added cannot be matched where there are only plain filters."""
+    if id_ in subscriptions.patterns:
+        return NotSupported(f"a pattern over several events: {FILTERS_ONLY}\n{LEAVE_IT_OUT}")
+    if id_ in subscriptions.with_operators:
+        return NotSupported(f"a filter that calls operators: {FILTERS_ONLY}, without operators\n{LEAVE_IT_OUT}")
+    return None

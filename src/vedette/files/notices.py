@@ -1,7 +1,8 @@
-"""What a match of a pattern, or a forecast, says beyond the ids of event and subscription."""
+"""What a match with variables or of a pattern, or a forecast, says beyond the ids of event and subscription."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -11,17 +12,24 @@ import orjson
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from vedette.operators.values import as_text
+
 MATCH, PREDICTION = "match", "prediction"
+_BINDINGS = ("bindings", pa.map_(pa.string(), pa.string()))
 COLUMNS = (
     ("steps", pa.map_(pa.string(), pa.string())),
-    ("bindings", pa.map_(pa.string(), pa.string())),
+    _BINDINGS,
     ("probability", pa.float64()),
     ("within", pa.int64()),
 )
+COLUMNS_OF_FILTERS = (_BINDINGS,)  # where there are no patterns
 
 
 class Notice(NamedTuple):
-    """The witness (so far), the values of join variables, and of a forecast the probability and its horizon."""
+    """The witness (so far), the values of variables, and of a forecast the probability and its horizon.
+
+    A filter has no witness: its match is one event.
+    """
 
     kind: str
     steps: Mapping[str, str]  # name of a step -> id of its event
@@ -34,7 +42,8 @@ class Notice(NamedTuple):
         said: dict[str, Any] = {"kind": self.kind}
         if self.probability is not None:
             said |= {"probability": self.probability, "within": self.within}
-        said["steps"] = dict(self.steps)
+        if self.steps:
+            said["steps"] = dict(self.steps)
         if self.bindings:
             said["bindings"] = dict(self.bindings)
         return _spaced(said)[1:] + "\n"
@@ -44,9 +53,19 @@ def _spaced(said: Mapping[str, Any]) -> str:
     """JSON with a space after every comma and colon, as matches of filters have it."""
     parts = []
     for name, value in said.items():
-        shown = _spaced(value) if isinstance(value, dict) else orjson.dumps(value, default=str).decode()
-        parts.append(f"{orjson.dumps(name).decode()}: {shown}")
+        shown = _spaced(value) if isinstance(value, dict) else _json(value)
+        parts.append(f"{_json(str(name))}: {shown}")
     return "{" + ", ".join(parts) + "}"
+
+
+def _json(value: Any) -> str:
+    """What JSON has no type for is a text, as are numbers that most readers of JSON would spoil."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return orjson.dumps(as_text(value)).decode()  # null would say that nothing was found
+    try:
+        return orjson.dumps(value, default=str).decode()
+    except orjson.JSONEncodeError:
+        return orjson.dumps(as_text(value)).decode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +80,23 @@ class Notices:
         first, last = np.searchsorted(self.rows, [begin, end]).tolist()
         return Notices(self.rows[first:last] - begin, self.notices[first:last])
 
-    def columns(self, size: int) -> list[Any]:
-        """Kind and the columns beyond it, for all rows."""
+    def columns(self, size: int, columns: Sequence[tuple[str, Any]] = COLUMNS) -> list[Any]:
+        """Kind and some columns beyond it, for all rows."""
         kinds: list[Any] = [MATCH] * size
-        others: list[list[Any]] = [[None] * size for _ in COLUMNS]
+        others: dict[str, list[Any]] = {name: [None] * size for name, _ in columns}
         for row, notice in zip(self.rows.tolist(), self.notices, strict=True):
             kinds[row] = notice.kind
-            said = (list(notice.steps.items()), _texts(notice.bindings), notice.probability, notice.within)
-            for column, value in zip(others, said, strict=True):
-                column[row] = value
-        made = (pa.array(values, type_) for values, (_, type_) in zip(others, COLUMNS, strict=True))
-        return [pa.array(kinds, pa.string()), *made]
+            for name, column in others.items():
+                column[row] = _plain(getattr(notice, name))
+        return [pa.array(kinds, pa.string()), *(pa.array(others[name], type_) for name, type_ in columns)]
 
 
-def _texts(bindings: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    return [
-        (name, value if isinstance(value, str) else orjson.dumps(value, default=str).decode().strip('"'))
-        for name, value in bindings.items()
-    ]
+def _plain(said: Any) -> Any:
+    """What a column takes."""
+    if not isinstance(said, Mapping):
+        return said
+    return _texts(said) if said else None
+
+
+def _texts(said: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    return [(name, as_text(value)) for name, value in said.items()]

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from vedette.errors import FileError
 from vedette.files.chunks import RejectedEvent
-from vedette.files.notices import COLUMNS, Notices
+from vedette.files.notices import COLUMNS, COLUMNS_OF_FILTERS, Notices
 from vedette.files.sources import source_format
 from vedette.files.subscriptions import RejectedSubscription
 
@@ -104,9 +104,11 @@ class _Writer:
 
 
 class MatchWriter(_Writer, ABC):
-    """Writes `{"event": …, "subscription": …, "kind": "match"}`, many at a time; of patterns and forecasts more."""
+    """Writes `{"event": …, "subscription": …, "kind": "match"}`, many at a time; of some matches more."""
 
-    with_notices = False  # some subscriptions are patterns: set before anything is written
+    # Set before anything is written:
+    with_notices = False  # some subscriptions are patterns
+    with_bindings = False  # some filters have variables
 
     @abstractmethod
     def write(self, events: Any, subscriptions: Any, notices: Notices | None = None) -> None:
@@ -114,11 +116,16 @@ class MatchWriter(_Writer, ABC):
 
 
 def match_writer(target: str | os.PathLike[str], *, format: str | None = None) -> MatchWriter:
-    """A writer of JSON lines or Parquet, by the name's ending or as given; standard output (`-`) gets JSON lines."""
+    """A writer of JSON lines or Parquet, as `output_format` says."""
+    return _ParquetMatches(target) if output_format(target, format) == "parquet" else _JsonMatches(target)
+
+
+def output_format(target: str | os.PathLike[str], format: str | None = None) -> str:
+    """What is given, or what the name's ending says; standard output (`-`) gets JSON lines. FileError for all else."""
     found = format or ("jsonl" if str(target) == "-" else source_format(Path(target)) or "jsonl")
     if found not in FORMATS:
         raise FileError(f"cannot write {found}\nHint: the output is one of {', '.join(FORMATS)}")
-    return _ParquetMatches(target) if found == "parquet" else _JsonMatches(target)
+    return found
 
 
 class _JsonMatches(MatchWriter):
@@ -144,7 +151,7 @@ class _JsonMatches(MatchWriter):
 
     @staticmethod
     def _with_notices(ends: Any, notices: Notices) -> Any:
-        """What a line says after its event, with more in it where a row is no match of a filter."""
+        """What a line says after its event, with more in it where there is more to tell."""
         if not len(notices.rows):
             return ends
         plain = len('"kind": "match"}\n')
@@ -193,8 +200,15 @@ class _ParquetMatches(MatchWriter):
         self._size = 0
 
     @property
+    def _beyond(self) -> tuple[tuple[str, Any], ...]:
+        """The columns after `kind`."""
+        if self.with_notices:
+            return COLUMNS
+        return COLUMNS_OF_FILTERS if self.with_bindings else ()
+
+    @property
     def _schema(self) -> Any:
-        return pa.schema([*_SCHEMA, *(pa.field(*column) for column in COLUMNS)]) if self.with_notices else _SCHEMA
+        return pa.schema([*_SCHEMA, *(pa.field(*column) for column in self._beyond)])
 
     @property
     def _writer(self) -> Any:
@@ -206,10 +220,10 @@ class _ParquetMatches(MatchWriter):
     def write(self, events: Any, subscriptions: Any, notices: Notices | None = None) -> None:
         size = len(events)
         columns = [events.cast(pa.string()), subscriptions.cast(pa.string())]
-        if not self.with_notices:
+        if not self._beyond:
             columns.append(pa.repeat("match", size))
         else:
-            columns += (notices or Notices(np.zeros(0, np.int64), ())).columns(size)
+            columns += (notices or Notices(np.zeros(0, np.int64), ())).columns(size, self._beyond)
         self._held.append(pa.table(columns, schema=self._schema))
         self._size += size
         self.count += size

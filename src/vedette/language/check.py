@@ -449,7 +449,10 @@ class _Checker:
             if operand.name not in self._bound:
                 hint = f"an operator binds it, as in people(?{operand.name})"
                 if self._labels is not None:
-                    hint = f"the same value in several steps is a join variable: ${operand.name}"
+                    hint = (
+                        f"an attribute's value in several steps is a join variable: ${operand.name}; "
+                        "what an operator binds is known in its own step only"
+                    )
                 self._fail(f"nothing binds the variable ?{operand.name}", operand.span, hint)
 
 

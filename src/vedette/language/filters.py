@@ -52,6 +52,7 @@ class FilterParser(OperandParser):
 
     def disjunction(self) -> Term:
         """`a or b or …`."""
+        begin = self.at
         first = self.conjunction()
         if self.tags[self.at] != "or":
             return first
@@ -60,10 +61,11 @@ class FilterParser(OperandParser):
             self.at += 1
             parts.append(self.condition(self.conjunction()))
         self.nodes += 1
-        return Or(tuple(parts), Span(parts[0].span.start, self.ends[self.at - 1]))
+        return Or(tuple(parts), Span(self.starts[begin], self.ends[self.at - 1]))
 
     def conjunction(self) -> Term:
         """`a and b and …`."""
+        begin = self.at  # a parenthesis before the first part is part of the whole
         first = self.predicate() if self.tags[self.at] != "not" else self.negation()
         if self.tags[self.at] != "and":
             return first
@@ -73,7 +75,7 @@ class FilterParser(OperandParser):
             part = self.predicate() if self.tags[self.at] != "not" else self.negation()
             parts.append(self.condition(part))
         self.nodes += 1
-        return And(tuple(parts), Span(parts[0].span.start, self.ends[self.at - 1]))
+        return And(tuple(parts), Span(self.starts[begin], self.ends[self.at - 1]))
 
     def negation(self) -> Not:
         """`not a`, also several times over."""

@@ -23,14 +23,15 @@ def steps_of(pattern: Pattern) -> Iterator[Step]:
         yield from steps_of(pattern.part)
 
 
-def _conditions_of(pattern: Pattern) -> Iterator[Conditioned]:
+def conditions_of(pattern: Pattern) -> Iterator[Conditioned]:
+    """Every part that has a time condition, the outermost first."""
     if isinstance(pattern, Conditioned):
         yield pattern
     if isinstance(pattern, Sequence | Every | Either):
         for part in pattern.parts:
-            yield from _conditions_of(part)
+            yield from conditions_of(part)
     elif isinstance(pattern, Repeat | Conditioned):
-        yield from _conditions_of(pattern.part)
+        yield from conditions_of(pattern.part)
 
 
 def check_names(composite: Composite, schema: Schema | None, text: str) -> None:
@@ -42,7 +43,7 @@ def check_names(composite: Composite, schema: Schema | None, text: str) -> None:
         if step.label in labels:
             _fail(f"two steps have the label {step.label}", step.span.start, step.span.end, text, "labels are unique")
         labels.add(step.label)
-    for conditioned in _conditions_of(composite.pattern):
+    for conditioned in conditions_of(composite.pattern):
         for condition in conditioned.conditions:
             for label in (condition.later, condition.earlier):
                 if label is not None and label not in labels:

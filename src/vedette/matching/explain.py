@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import html
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from vedette.errors import NotSupported, SchemaError
-from vedette.language.checked import AndPart, Checked, Leaf, NotPart, OrPart, Part, leaves
+from vedette.language.checked import AndPart, Checked, Leaf, NotPart, OrPart, Part, Residual, leaves
 from vedette.language.evaluate import Event, Truth, every, opposite, some
-from vedette.matching.reasons import Miss, reason
+from vedette.matching.reasons import Miss, Reason, reason
 from vedette.schema.encode import check_event
 
 _MARKS = {True: "✓", False: "✗", None: "?"}
 _COLOURS = {True: "#1a7f37", False: "#cf222e", None: "#9a6700"}
 _WIDEST = 100
+
+Beyond: TypeAlias = Callable[[Residual], Reason]  # what is known of a part that the event alone does not decide
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +60,14 @@ class Explanation:
 
     def __str__(self) -> str:
         verdict = "matches" if self.matched else "does not match"
-        return "\n".join([f"The event {verdict}.", *self.lines(), *self._conclusion()])
+        return "\n".join([f"The event {verdict}.", *self.lines(), *self.conclusion()])
 
     def lines(self) -> Iterator[str]:
         """The parts as a tree, without verdict and conclusion."""
         return _lines(self.root, "", "")
 
-    def _conclusion(self) -> list[str]:
+    def conclusion(self) -> list[str]:
+        """What was missing, in a line; nothing if it matches."""
         if self.matched:
             return []
         nearest = self.nearest
@@ -76,15 +79,19 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         verdict = "matches" if self.matched else "does not match"
-        conclusion = "".join(f"<p>{html.escape(line)}</p>" for line in self._conclusion())
-        return f"<div><p>The event <b>{verdict}</b>.</p><ul>{_html(self.root)}</ul>{conclusion}</div>"
+        conclusion = "".join(f"<p>{html.escape(line)}</p>" for line in self.conclusion())
+        return f"<div><p>The event <b>{verdict}</b>.</p>{self.html()}{conclusion}</div>"
+
+    def html(self) -> str:
+        """The parts as a list, without verdict and conclusion."""
+        return f"<ul>{_html(self.root)}</ul>"
 
 
-def explain(checked: Checked, event: Event) -> Explanation:
+def explain(checked: Checked, event: Event, beyond: Beyond | None = None) -> Explanation:
     """Why the event matches the filter, or why not; SchemaError if its values break the schema."""
     if checked.root is None:
         raise NotSupported("a pattern speaks of several events; explain one of its steps as a filter")
-    return Explanation(_explained(checked, checked.root, event, True))
+    return Explanation(_explained(checked, checked.root, event, True, beyond))
 
 
 def failing(checked: Checked, events: Iterable[Event]) -> list[tuple[Leaf, int]]:
@@ -106,19 +113,22 @@ def failing(checked: Checked, events: Iterable[Event]) -> list[tuple[Leaf, int]]
     return sorted(counted, key=lambda entry: -entry[1])
 
 
-def _explained(checked: Checked, part: Part, event: Event, wanted: bool) -> Explained:
+def _explained(checked: Checked, part: Part, event: Event, wanted: bool, beyond: Beyond | None = None) -> Explained:
     text = checked.text_of(part)
     if isinstance(part, AndPart | OrPart):
-        parts = tuple(_explained(checked, each, event, wanted) for each in part.parts)
+        parts = tuple(_explained(checked, each, event, wanted, beyond) for each in part.parts)
         truths = [each.truth for each in parts]
         found = every(truths) if isinstance(part, AndPart) else some(truths)
         return Explained(part, text, found, wanted, parts=parts)
     if isinstance(part, NotPart):
-        inner = _explained(checked, part.part, event, not wanted)
+        inner = _explained(checked, part.part, event, not wanted, beyond)
         if inner.text == text and not inner.parts:  # `x not in (…)` is one test to whoever wrote it
             return replace(inner, truth=opposite(inner.truth), wanted=wanted)
         return Explained(part, text, opposite(inner.truth), wanted, parts=(inner,))
-    found_reason = reason(part, event, checked.schema, wanted)
+    if beyond is not None and isinstance(part, Residual):
+        found_reason = beyond(part)
+    else:
+        found_reason = reason(part, event, checked.schema, wanted)
     return Explained(part, text, found_reason.truth, wanted, found_reason.value, found_reason.why, found_reason.missed)
 
 

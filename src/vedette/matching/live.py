@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -194,7 +194,7 @@ class LiveMatcher(Reader):
             drawn = Drawn.concatenate(
                 [part.segment.drawn().keep(mask) for part, mask in zip(parts, masks, strict=True)]
             )
-            segment = Segment.build(drawn, index=self._index, sample=self._sampled(drawn))
+            segment = self._large(drawn)
             segment.warm_up()
             with self._lock:
                 # Who was removed in the meantime is so in the merged segment too.
@@ -208,6 +208,10 @@ class LiveMatcher(Reader):
         except BaseException as error:  # kept for whoever waits for the merge
             with self._lock:
                 self._failure, self._merging = error, 0
+
+    def _large(self, drawn: Drawn) -> Segment:
+        """The segment that everything is merged into."""
+        return Segment.build(drawn, index=self._index, sample=self._sampled(drawn))
 
     def _sampled(self, drawn: Drawn) -> Mapping[Column, ColumnData] | None:
         if self._sample is None or not len(self._sample):
@@ -238,7 +242,7 @@ class LiveMatcher(Reader):
         """The present state as an immutable matcher, e.g. to save it."""
         view = self._current
         drawn = Drawn.concatenate([part.segment.drawn().keep(part.mask()) for part in view.parts])
-        return Matcher.of(Segment.build(drawn, index=self._index, sample=self._sampled(drawn)), view.schema)
+        return Matcher.of(self._large(drawn), view.schema)
 
     # ------------------------------------------------------------ life
 
@@ -253,7 +257,7 @@ class LiveMatcher(Reader):
             self._closed = True
         self._wait()
 
-    def __enter__(self) -> LiveMatcher:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

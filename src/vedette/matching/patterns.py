@@ -10,6 +10,7 @@ from typing import Any
 from vedette.errors import FilterError, InputError, NotSupported
 from vedette.language.ast import Composite
 from vedette.language.check import check
+from vedette.language.checked import Residual, leaves
 from vedette.language.hints import similar
 from vedette.language.normalise import normalise
 from vedette.language.parser import parse
@@ -52,7 +53,10 @@ class Predict:
                 expression = parse(text)
                 if isinstance(expression, Composite):
                     raise NotSupported(f"{where} is a pattern\nHint: a feature is a filter over one event")
-                normalise(check(expression, schema, text))
+                checked = check(expression, schema, text)
+                assert checked.root is not None  # it is a filter
+                if not any(isinstance(leaf, Residual) for leaf in leaves(checked.root)):
+                    normalise(checked)  # refuses what would become too large; operators are looked at when planned
             except FilterError as error:
                 raise error.of(where) from None
 

@@ -137,7 +137,7 @@ class Segment:
 
     def drawn(self) -> Drawn:
         """What the segment was built from."""
-        owner = self.owner if len(self.owner) else np.arange(len(self), dtype=np.int32)
+        owner = self.owner if len(self.owner) else np.arange(self.conjunctions, dtype=np.int32)
         repeats = self.repeats if len(self.repeats) else np.zeros(len(self), np.bool_)
         return Drawn(decode_clauses(self.codebook, self.table), owner, repeats, self.records)
 

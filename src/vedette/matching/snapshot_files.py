@@ -126,7 +126,8 @@ class SnapshotReader:
         try:
             body = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise SnapshotError(f"{self.folder} is not a snapshot: there is no {MANIFEST}") from None
+            hint = "\nHint: OperatorMatcher.open opens it" if is_snapshot(self.folder / "with_operators") else ""
+            raise SnapshotError(f"{self.folder} is not a snapshot: there is no {MANIFEST}{hint}") from None
         except (OSError, ValueError) as error:
             raise SnapshotError(f"{path} cannot be read: {error}") from None
         if not isinstance(body, dict) or body.get("format") != FORMAT:

@@ -20,9 +20,10 @@ from vedette.matching.given import check_texts, placed, read_records, taken
 from vedette.matching.indexes import DEFAULT
 from vedette.matching.made_up import SAMPLE
 from vedette.matching.matcher import Matcher
+from vedette.matching.operator_records import OperatorRecord
 from vedette.matching.patterns import NEEDS_PATTERN, PatternRecord, Predict
 from vedette.matching.segment import Drawn, Segment
-from vedette.matching.templates import IsPattern, Templates
+from vedette.matching.templates import HasOperators, IsPattern, Templates
 from vedette.matching.view import Events
 from vedette.schema.encode import check_batch, encode
 from vedette.schema.schema import Schema
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
 
 Progress: TypeAlias = Callable[[str], None]
 _TIDY = 10_000  # removed subscriptions that are kept before they are swept out
-_PATTERN = -1  # the ordinal of a pattern, which no index holds
+_PATTERN, _OPERATORS = -1, -2  # the ordinals of a pattern and of a filter with operators, which no index holds
+
+_Made: TypeAlias = PatternRecord | OperatorRecord | tuple[str, str, NormalForm, str | None]
 
 
 class Subscriptions:
@@ -46,6 +49,7 @@ class Subscriptions:
         self._ordinals: dict[str, int] = {}
         self._alive = bytearray()
         self._patterns: dict[str, PatternRecord] = {}
+        self._with_operators: dict[str, OperatorRecord] = {}
 
     # ------------------------------------------------------------ changes
 
@@ -72,6 +76,9 @@ class Subscriptions:
         del self._ordinals[id_]
         if ordinal == _PATTERN:
             del self._patterns[id_]
+            return
+        if ordinal == _OPERATORS:
+            del self._with_operators[id_]
             return
         self._alive[ordinal] = 0
         if len(self._alive) > _TIDY + 2 * len(self._ordinals):
@@ -110,13 +117,14 @@ class Subscriptions:
             raise
         return len(added)
 
-    def _read(
-        self, id_: str, when: str, subscriber: str | None, predict: Predict | Mapping[str, Any] | None
-    ) -> PatternRecord | tuple[str, str, NormalForm, str | None]:
+    def _read(self, id_: str, when: str, subscriber: str | None, predict: Predict | Mapping[str, Any] | None) -> _Made:
         """What a text says, ready to be kept."""
         asked = None if predict is None else Predict.of(predict)
+        form = None
         try:
             form = self._templates.normal_form(when)
+        except HasOperators:
+            pass
         except IsPattern as found:
             check(found.composite, self.schema, when)
             if asked is not None:
@@ -124,12 +132,16 @@ class Subscriptions:
             return PatternRecord(id_, when, subscriber, asked)
         if asked is not None:
             raise NotSupported(NEEDS_PATTERN)
-        return id_, when, form, subscriber
+        return OperatorRecord(id_, when, subscriber) if form is None else (id_, when, form, subscriber)
 
-    def _append(self, made: PatternRecord | tuple[str, str, NormalForm, str | None]) -> None:
+    def _append(self, made: _Made) -> None:
         if isinstance(made, PatternRecord):
             self._patterns[made.id] = made
             self._ordinals[made.id] = _PATTERN
+            return
+        if isinstance(made, OperatorRecord):
+            self._with_operators[made.id] = made
+            self._ordinals[made.id] = _OPERATORS
             return
         self._draft.append(*made)
         self._ordinals[made[0]] = len(self._alive)
@@ -139,11 +151,9 @@ class Subscriptions:
         """Begin a new draft after what is left of the old one."""
         self._older = self.drawn()
         self._draft = Draft()
-        self._alive = bytearray(b"\1" * (len(self._ordinals) - len(self._patterns)))
+        self._alive = bytearray(b"\1" * sum(ordinal >= 0 for ordinal in self._ordinals.values()))
         numbers = itertools.count()
-        self._ordinals = {
-            id_: _PATTERN if ordinal == _PATTERN else next(numbers) for id_, ordinal in self._ordinals.items()
-        }
+        self._ordinals = {id_: ordinal if ordinal < 0 else next(numbers) for id_, ordinal in self._ordinals.items()}
 
     # ------------------------------------------------------------ reading
 
@@ -161,11 +171,16 @@ class Subscriptions:
         """Those of them that are patterns, by id."""
         return MappingProxyType(self._patterns)
 
+    @property
+    def with_operators(self) -> Mapping[str, OperatorRecord]:
+        """Those of them whose filters call operators, by id."""
+        return MappingProxyType(self._with_operators)
+
     def text(self, id_: str) -> str:
         """What a subscription says."""
         ordinal, first = self._ordinal(id_), self._first()
-        if ordinal == _PATTERN:
-            return self._patterns[id_].text
+        if ordinal < 0:
+            return self._beside(id_).text
         if self._older is not None and ordinal < first:
             return self._older.records.text(ordinal) or ""
         return self._draft.texts[ordinal - first]
@@ -173,11 +188,15 @@ class Subscriptions:
     def subscriber(self, id_: str) -> str | None:
         """Whose subscription it is, where that is known."""
         ordinal, first = self._ordinal(id_), self._first()
-        if ordinal == _PATTERN:
-            return self._patterns[id_].subscriber
+        if ordinal < 0:
+            return self._beside(id_).subscriber
         if self._older is not None and ordinal < first:
             return self._older.records.subscriber(ordinal)
         return self._draft.subscribers[ordinal - first]
+
+    def _beside(self, id_: str) -> PatternRecord | OperatorRecord:
+        """One that no index holds."""
+        return self._patterns[id_] if id_ in self._patterns else self._with_operators[id_]
 
     def _ordinal(self, id_: str) -> int:
         if id_ not in self:
@@ -210,9 +229,16 @@ class Subscriptions:
     ) -> Matcher:
         """Build a matcher; events handed in as `sample` steer how its index is laid out, never what it answers.
 
-        `progress` is told what is being done, step by step. A matcher sees one event at a time: NotSupported if there
-        are patterns, unless they are to be left out with `filters_only`.
+        `progress` is told what is being done, step by step. A matcher sees one event at a time and calls nobody:
+        NotSupported if there are patterns or filters with operators, unless they are to be left out: `filters_only`.
         """
+        if self._with_operators and not filters_only:
+            first, more = next(iter(self._with_operators)), len(self._with_operators) - 1
+            call = f"and {more:,} more call operators" if more else "calls operators"
+            raise NotSupported(
+                f"{first!r} {call}, which a matcher of plain filters does not have\n"
+                "Hint: OperatorMatcher(subscriptions, operators) matches both; filters_only=True leaves them out"
+            )
         if self._patterns and not filters_only:
             first, more = next(iter(self._patterns)), len(self._patterns) - 1
             are = f"and {more:,} more are patterns" if more else "is a pattern"

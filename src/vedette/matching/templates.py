@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from vedette.errors import NotSupported
 from vedette.language.ast import Comparator, Comparison, Composite, In, Literal, Range
 from vedette.language.check import check
-from vedette.language.checked import AndPart, Atom, Checked, Part
+from vedette.language.checked import AndPart, Atom, Checked, Part, Residual, leaves
 from vedette.language.lexer import NUMBER, STRING, scan
 from vedette.language.literals import read_number
 from vedette.language.normalform import Conjunction, NormalForm
@@ -52,6 +52,13 @@ def normal_form(text: str, schema: Schema) -> NormalForm:
     return normalise(_checked(text, schema))
 
 
+class HasOperators(NotSupported):
+    """The text is a filter that only operators can decide."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} cannot be decided by the index of attribute tests")
+
+
 class IsPattern(NotSupported):
     """The text is no filter: what it says instead."""
 
@@ -64,7 +71,12 @@ def _checked(text: str, schema: Schema) -> Checked:
     expression = parse(text)
     if isinstance(expression, Composite):
         raise IsPattern(expression)
-    return check(expression, schema, text)
+    checked = check(expression, schema, text)
+    assert checked.root is not None  # it is a filter
+    beyond = next((leaf for leaf in leaves(checked.root) if isinstance(leaf, Residual)), None)
+    if beyond is not None:
+        raise HasOperators(beyond.what)
+    return checked
 
 
 class Templates:

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.long
 SEED = 20_240_517
 # With the same subscriptions all the time, and while they change: all twenty with `make test-kills`, since every life
 # of a pipeline takes many seconds.
-KILLS, KILLS_BETWEEN_CHANGES = (14, 6) if os.environ.get("VEDETTE_ALL_KILLS") else (4, 3)
+KILLS, KILLS_BETWEEN_CHANGES = (14, 6) if os.environ.get("VEDETTE_ALL_KILLS") else (2, 2)
 FILES = 48
 PER_FILE = 25
 
