@@ -22,7 +22,7 @@ from vedette.language.literals import read_number
 from vedette.language.normalform import Conjunction, NormalForm
 from vedette.language.normalise import normalise
 from vedette.language.parser import parse
-from vedette.language.valuesets import NOTHING, Interval, ValueSet, intersection, of_intervals
+from vedette.language.valuesets import NOTHING, Interval, ValueSet, complement, intersection, of_intervals
 from vedette.schema.columns import Column
 from vedette.schema.keys import LOWEST, above, at_least
 from vedette.schema.schema import Schema
@@ -82,10 +82,17 @@ def _checked(text: str, schema: Schema) -> Checked:
 class Templates:
     """Normal forms of texts, quickly where a skeleton comes again."""
 
+    MOST = _TEMPLATES  # that are kept
+
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._known: dict[tuple[str, ...], _Template | None] = {}
         self._seen: set[tuple[str, ...]] = set()
+
+    @staticmethod
+    def skeleton(text: str) -> tuple[str, ...] | None:
+        """What stands between the constants of a text; None for one that is too long to be worth it."""
+        return tuple(_CONSTANT.split(text)[::2]) if len(text) <= _LONGEST else None
 
     def normal_form(self, text: str) -> NormalForm:
         """The same as `normal_form`."""
@@ -129,18 +136,20 @@ class _Slot:
 
 @dataclass(frozen=True, slots=True)
 class _Test:
-    """A column's values from one bound up to another, or in a list of constants; without a slot it is unbounded."""
+    """A column's values from one bound up to another, or (not) in a list of constants; without a slot unbounded."""
 
     kind: Kind
     low: tuple[_Bound, _Slot] | None = None
     high: tuple[_Bound, _Slot] | None = None
     listed: tuple[_Slot, ...] = ()
+    outside: bool = False
 
     def values(self, constants: Sequence[Any]) -> ValueSet[Any]:
         """The set, with these constants."""
         kind = self.kind
         if self.listed:
-            return of_intervals([_point(kind, _constant(constants, slot)) for slot in self.listed])
+            inside = of_intervals([_point(kind, _constant(constants, slot)) for slot in self.listed])
+            return complement(inside) if self.outside else inside
         lowest = LOWEST[kind]
         low, high = lowest, None
         if self.low is not None:
@@ -262,6 +271,8 @@ def _test(part: Part, place: dict[int, int], text: str) -> _Test | None:
     if isinstance(test, Range):
         low, high = (at_least if test.low_closed else above), (above if test.high_closed else at_least)
         return _Test(kind, (low, found[0]), (high, found[1]))
+    if test.op is Comparator.NE:
+        return _Test(kind, listed=tuple(found), outside=True)
     if test.op not in _SIDES:
         return None
     low_bound, high_bound = _SIDES[test.op]

@@ -1,0 +1,1 @@
+"""Publications that are constraints themselves, and who wants what they offer (Tomasic 2006)."""

@@ -1,0 +1,260 @@
+"""From the text of a constraint to its disjuncts: what each of them allows every attribute to be (Tomasic 2006, §3.1).
+
+Negation is pushed down to the tests, which every test of an ordered attribute can take. ANDs are distributed over ORs;
+nothing is simplified, since `x = 1 or x = 1 and y = 1` meets publications that `x = 1` alone does not. A disjunct
+asks about an attribute once: one test, or a lower and an upper bound, which together are a range.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NoReturn
+
+from vedette.covering.real_keys import real_key
+from vedette.errors import FilterError, LimitError
+from vedette.language import limits
+from vedette.language.asked import asked
+from vedette.language.ast import TextTest
+from vedette.language.check import check
+from vedette.language.checked import AndPart, Atom, Checked, NotPart, OrPart, PairAtom, Part, Residual, TruthPart
+from vedette.language.normalform import ElementProbe, NearProbe, Probe, RegionProbe
+from vedette.language.parser import parse_filter
+from vedette.language.valuesets import ValueSet, complement, intersection, of_intervals
+from vedette.matching.templates import Templates
+from vedette.meeting.allowed import Allowed, Area, Disc, Elements, Values
+from vedette.schema.columns import Column
+from vedette.schema.schema import Schema
+
+_SEVERAL_TIMES = "say it once: as a range (x between 1 and 5, or x >= 1 and x < 5), or as a list (x in (1, 2, 3))"
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """One test of an attribute, as it was written; it has to be true (`positive`) or false."""
+
+    atom: Atom
+    positive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """What a disjunct says of one attribute."""
+
+    column: Column
+    allowed: Allowed
+    tests: tuple[Test, ...] = ()  # one, or the two ends of a range; none where they were not kept
+
+    @property
+    def attribute(self) -> str:
+        """The path of the attribute."""
+        return self.column.path
+
+
+@dataclass(frozen=True, slots=True)
+class Disjunct:
+    """All of these hold, each of another attribute, in the order of their names."""
+
+    terms: tuple[Term, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """Some disjunct holds; there is at least one."""
+
+    text: str
+    disjuncts: tuple[Disjunct, ...]
+
+
+def read_constraint(text: str, schema: Schema) -> Constraint:
+    """The disjuncts of a text; FilterError says what makes no sense, or cannot be met, and where."""
+    checked = check(parse_filter(text), schema, text)
+    assert checked.root is not None  # it is a filter
+    reader = _Reader(checked)
+    size = reader.size(checked.root, True)
+    if size > limits.CONJUNCTIONS:
+        hint = "ANDs of ORs multiply: write fewer alternatives, or several constraints"
+        message = f"the constraint would have {size:,} disjuncts; the limit is {limits.CONJUNCTIONS:,}"
+        raise LimitError(message, text=text, end=len(text), hint=hint)
+    found = tuple(reader.disjunct(tests) for tests in reader.alternatives(checked.root, True))
+    if not found:
+        raise FilterError("this is never true, so that nothing can meet it", text=text, end=len(text))
+    return Constraint(text, found)
+
+
+class Constraints:
+    """Constraints of texts, quickly where texts differ only in their constants."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self._templates = Templates(schema)
+        self._plain: dict[tuple[str, ...], tuple[Column, ...] | None] = {}
+
+    def read(self, text: str) -> Constraint:
+        """The same as `read_constraint`; what was written may not be kept with it."""
+        skeleton = self._templates.skeleton(text) if isinstance(text, str) else None
+        columns = None if skeleton is None else self._plain.get(skeleton)
+        if columns is None:
+            made = read_constraint(text, self.schema)
+            if skeleton is not None and skeleton not in self._plain:
+                if len(self._plain) >= Templates.MOST:
+                    self._plain.clear()
+                self._plain[skeleton] = _columns_if_plain(made)
+            return made
+        form = self._templates.normal_form(text)
+        found = form.conjunctions[0].values if len(form.conjunctions) == 1 else ()
+        if tuple(column for column, _ in found) != columns:
+            return read_constraint(text, self.schema)  # some set is empty, or all there is: the long way says so
+        return Constraint(text, (Disjunct(tuple(Term(column, _real(column, values)) for column, values in found)),))
+
+
+def _columns_if_plain(made: Constraint) -> tuple[Column, ...] | None:
+    """The columns of a single disjunct that allows sets of values only, in order."""
+    if len(made.disjuncts) > 1:
+        return None
+    (disjunct,) = made.disjuncts
+    if not disjunct.terms or not all(isinstance(term.allowed, ValueSet) for term in disjunct.terms):
+        return None
+    return tuple(term.column for term in disjunct.terms)
+
+
+class _Reader:
+    """Reads one checked filter."""
+
+    def __init__(self, checked: Checked) -> None:
+        self._checked = checked
+
+    def size(self, part: Part, positive: bool) -> int:
+        """How many disjuncts there will be."""
+        if isinstance(part, NotPart):
+            return self.size(part.part, not positive)
+        if isinstance(part, AndPart | OrPart):
+            sizes = [self.size(each, positive) for each in part.parts]
+            total = 1
+            if isinstance(part, AndPart) is not positive:
+                return sum(sizes)
+            for size in sizes:
+                total *= size
+            return total
+        return int(not isinstance(part, TruthPart) or part.value is positive)
+
+    def alternatives(self, part: Part, positive: bool) -> Iterator[tuple[Test, ...]]:
+        """The tests of each disjunct, in the order of the text."""
+        if isinstance(part, NotPart):
+            yield from self.alternatives(part.part, not positive)
+        elif isinstance(part, AndPart | OrPart):
+            if isinstance(part, AndPart) is not positive:
+                for each in part.parts:
+                    yield from self.alternatives(each, positive)
+                return
+            for chosen in itertools.product(*(list(self.alternatives(each, positive)) for each in part.parts)):
+                yield tuple(itertools.chain.from_iterable(chosen))
+        elif isinstance(part, TruthPart):
+            if part.value is positive:
+                yield ()
+        elif isinstance(part, Atom):
+            yield (Test(part, positive),)
+        else:
+            self._refuse(part)
+
+    def disjunct(self, tests: tuple[Test, ...]) -> Disjunct:
+        """What these tests allow, attribute by attribute."""
+        together: dict[str, list[Test]] = {}
+        for test in tests:
+            together.setdefault(test.atom.column.path, []).append(test)
+        return Disjunct(tuple(self._term(several) for _, several in sorted(together.items())))
+
+    def _term(self, tests: list[Test]) -> Term:
+        column = tests[0].atom.column
+        allowed = self._allowed(tests[0])
+        if len(tests) > 1:
+            allowed = self._range(tests, allowed)
+        if isinstance(allowed, Elements):
+            allowed = Elements(allowed.quantifier, _real(column, allowed.values))
+        if isinstance(allowed, ValueSet):
+            allowed = _real(column, allowed)
+            if allowed.is_empty:
+                what = " and ".join(self._checked.text_of(test.atom) for test in tests)
+                self._fail(f"no value of {column.path} satisfies {what}", tests[-1], "leave it out, or mend its bounds")
+        return Term(column, allowed, tuple(tests))
+
+    def _range(self, tests: list[Test], first: Allowed) -> Values:
+        """A lower and an upper bound together."""
+        path = tests[0].atom.column.path
+        second = self._allowed(tests[1])
+        if len(tests) > 2 or tests[0].atom.column != tests[1].atom.column or {_end(first), _end(second)} != {-1, 1}:
+            late = tests[2 if len(tests) > 2 and {_end(first), _end(second)} == {-1, 1} else 1]
+            self._fail(f"{path} is asked about more than once where all of it has to hold", late, _SEVERAL_TIMES)
+        assert isinstance(first, ValueSet)
+        assert isinstance(second, ValueSet)
+        return intersection(first, second)
+
+    def _allowed(self, test: Test) -> Allowed:
+        found = asked(test.atom, test.positive)
+        if isinstance(found, ValueSet):
+            return found
+        allowed = _as_allowed(found)
+        if allowed is not None:
+            return allowed
+        what = self._checked.text_of(test.atom)
+        if isinstance(test.atom.test, TextTest):
+            self._fail(
+                f"which texts satisfy {what} cannot be compared with other constraints",
+                test,
+                "use =, !=, in, <, between, or a beginning: like 'abc%'",
+            )
+        return self._fail(
+            f"the negation of {what} cannot be brought into a form without one", test, "say where it is instead"
+        )
+
+    def _refuse(self, part: PairAtom | Residual) -> NoReturn:
+        span = part.node.span
+        what = "two attributes" if isinstance(part, PairAtom) else f"more than constants ({part.what})"
+        message = f"{self._checked.text_of(part)} compares with {what}; constraints meet by their constants"
+        hint = "compare an attribute with a constant"
+        raise FilterError(message, text=self._checked.text, start=span.start, end=span.end, hint=hint)
+
+    def _fail(self, message: str, test: Test, hint: str) -> NoReturn:
+        span = test.atom.node.span
+        raise FilterError(message, text=self._checked.text, start=span.start, end=span.end, hint=hint)
+
+
+def _end(allowed: Allowed) -> int:
+    """-1: an upper bound only, 1: a lower bound only, 0: anything else."""
+    if not isinstance(allowed, ValueSet) or allowed.null or len(allowed.intervals) != 1:
+        return 0
+    (only,) = allowed.intervals
+    return int(only.low is not None) - int(only.high is not None)
+
+
+def _as_allowed(probe: Probe) -> Allowed | None:
+    if len(probe.tests) != 1:
+        return None
+    (test,) = probe.tests
+    if isinstance(test, ElementProbe):
+        if not isinstance(test.test, ValueSet):
+            return None
+        if probe.positive:
+            return Elements(test.quantifier, test.test)
+        return Elements("all", complement(test.test)) if test.quantifier == "any" else None
+    if not probe.positive:
+        return None
+    if isinstance(test, RegionProbe):
+        return Area(test.region)
+    return Disc(test.centre, test.metres) if isinstance(test, NearProbe) else None
+
+
+def _real(column: Column, values: Values) -> Values:
+    """The same set with bounds that a value can have."""
+    kind = column.type.kind
+    if not kind.textual:
+        return values
+    ends: list[tuple[bytes | None, bytes | None]] = []
+    for one in values.intervals:
+        low = None if one.low is None else real_key(kind, one.low)
+        high = None if one.high is None else real_key(kind, one.high)
+        if high == b"" or (low is None and one.low is not None):
+            continue  # below all values, or above them
+        ends.append((low or None, high))
+    return of_intervals(ends, values.null)
