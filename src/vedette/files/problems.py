@@ -52,9 +52,9 @@ class Problem:
             "warning", lint.code, record.line, record.id, lint.message, lint.hint, lint.text, lint.start, lint.end
         )
 
-    def where(self, source: str) -> str:
-        """The place in the file."""
-        whose = "" if self.id is None else f", subscription {self.id!r}"
+    def where(self, source: str, what: str = "subscription") -> str:
+        """The place in the file, which holds subscriptions, or what else it says."""
+        whose = "" if self.id is None else f", {what} {self.id!r}"
         return f"{source}, line {self.line}{whose}"
 
     def body(self) -> str:

@@ -32,11 +32,23 @@ _NO_EXTRA: Mapping[str, Any] = {}
 Placed: TypeAlias = tuple[int, Any, bytes | None]  # line, what stands there, its text if it is known
 
 
+class Role(NamedTuple):
+    """What the records of a file are, and which key says whose."""
+
+    name: str
+    owner: str
+    keys: frozenset[str]
+
+
+SUBSCRIPTION = Role("subscription", "subscriber", _KNOWN)
+PUBLICATION = Role("publication", "publisher", _KNOWN - {"subscriber", "predict"} | {"publisher"})
+
+
 class SubscriptionRecord(NamedTuple):
     """One subscription as it stands in a file; what the file says beyond the known keys is in `extra`."""
 
     id: str
-    subscriber: str | None
+    subscriber: str | None  # of a publication its publisher
     when: str  # a filter or pattern; a JSON object of a dialect is its text
     dialect: str | None
     expires: dt.datetime | None
@@ -58,20 +70,26 @@ class RejectedSubscription:
 
 
 def read_subscriptions(
-    source: str | os.PathLike[str], *, format: str | None = None, now: dt.datetime | None = None
+    source: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    now: dt.datetime | None = None,
+    role: Role = SUBSCRIPTION,
 ) -> SubscriptionFile:
     """The subscriptions of a file or of standard input (`-`: JSON lines unless `format` says else).
 
-    Those that expired before `now` are left out. Bad records do not stop the others.
+    Those that expired before `now` are left out. Bad records do not stop the others. Publications that are
+    constraints are read in the same way.
     """
-    return SubscriptionFile(source_of(source, format, FORMATS), now or dt.datetime.now(dt.UTC))
+    return SubscriptionFile(source_of(source, format, FORMATS), now or dt.datetime.now(dt.UTC), role)
 
 
 class SubscriptionRows(Iterator[SubscriptionRecord]):
     """The good ones of what stands in a file or a table, once, from start to end; the others are kept on the way."""
 
-    def __init__(self, name: str, placed: Iterable[Placed], now: dt.datetime) -> None:
+    def __init__(self, name: str, placed: Iterable[Placed], now: dt.datetime, role: Role = SUBSCRIPTION) -> None:
         self.name = name  # how messages call the place
+        self.role = role
         self.rejects: list[RejectedSubscription] = []
         self.expired = 0
         self.due: dt.datetime | None = None  # when the next of them expires
@@ -84,15 +102,15 @@ class SubscriptionRows(Iterator[SubscriptionRecord]):
         return next(self._records)
 
     def _read(self) -> Iterator[SubscriptionRecord]:
-        lines, now = self._lines, self._now
+        lines, now, role, owner = self._lines, self._now, self.role, self.role.owner
         for line, record, raw in self._placed:
             # Nearly all records are of this kind, and there may be millions of them.
             if type(record) is dict:
-                id_, when, subscriber = record.get("id"), record.get("when"), record.get("subscriber")
+                id_, when, subscriber = record.get("id"), record.get("when"), record.get(owner)
                 if (
                     type(id_) is str
                     and type(when) is str
-                    and (type(subscriber) is str or ("subscriber" not in record))
+                    and (type(subscriber) is str or (owner not in record))
                     and len(record) == 2 + (subscriber is not None)
                     and id_ not in lines
                     and id_.strip()
@@ -102,7 +120,7 @@ class SubscriptionRows(Iterator[SubscriptionRecord]):
                     yield SubscriptionRecord(id_, subscriber, when, None, None, None, _NO_EXTRA, line)
                     continue
             try:
-                found = _checked(record, line)
+                found = _checked(record, line, role)
                 if found.id in lines:
                     raise _Bad(f"the id {found.id!r} is taken by line {lines[found.id]}", "give every one its own id")
             except _Bad as bad:
@@ -121,12 +139,12 @@ class SubscriptionRows(Iterator[SubscriptionRecord]):
 class SubscriptionFile(SubscriptionRows):
     """The subscriptions of a file."""
 
-    def __init__(self, source: Source, now: dt.datetime) -> None:
+    def __init__(self, source: Source, now: dt.datetime, role: Role = SUBSCRIPTION) -> None:
         self.source = source
         self._parquet: ParquetEvents | None = None
         if source.format == "parquet":
             self._parquet = ParquetEvents(source)
-        super().__init__(source.name, self._in_file(), now)
+        super().__init__(source.name, self._in_file(), now, role)
 
     @property
     def progress(self) -> float | None:
@@ -196,14 +214,14 @@ class _Bad(Exception):
 _EXAMPLE = """{"id": "s1", "when": "price < 120"}"""
 
 
-def _checked(record: Any, line: int) -> SubscriptionRecord:
+def _checked(record: Any, line: int, role: Role) -> SubscriptionRecord:
     if not isinstance(record, dict):
-        raise _Bad("a subscription is an object", f"write e.g. {_EXAMPLE}")
-    extra = {str(name): value for name, value in record.items() if name not in _KNOWN}
+        raise _Bad(f"a {role.name} is an object", f"write e.g. {_EXAMPLE}")
+    extra = {str(name): value for name, value in record.items() if name not in role.keys}
     for name in extra:
-        meant = meant_by(name, _KNOWN.difference(record))
+        meant = meant_by(name, role.keys.difference(record))
         if meant is not None:
-            raise _Bad(f"`{name}` is no part of a subscription", f"did you mean `{meant}`?")
+            raise _Bad(f"`{name}` is no part of a {role.name}", f"did you mean `{meant}`?")
     expires = record.get("expires")
     if expires is not None:
         try:
@@ -215,11 +233,11 @@ def _checked(record: Any, line: int) -> SubscriptionRecord:
         raise _Bad(f"`dialect` is {_shown(dialect)}, not a name", "leave it out for Vedette's own language")
     return SubscriptionRecord(
         _id(record),
-        _subscriber(record),
+        _owner(record, role.owner),
         _when(record, dialect),
         dialect,
         expires,
-        _predict(record),
+        _predict(record) if "predict" in role.keys else None,
         extra or _NO_EXTRA,
         line,
     )
@@ -247,13 +265,13 @@ def _id(record: dict[Any, Any]) -> str:
     return id_
 
 
-def _subscriber(record: dict[Any, Any]) -> str | None:
-    subscriber = record.get("subscriber")
-    if subscriber is None or isinstance(subscriber, str):
-        return subscriber
-    if type(subscriber) is int:
-        return str(subscriber)
-    raise _Bad(f"`subscriber` is {_shown(subscriber)}, not a text", "put it in quotes")
+def _owner(record: dict[Any, Any], key: str) -> str | None:
+    owner = record.get(key)
+    if owner is None or isinstance(owner, str):
+        return owner
+    if type(owner) is int:
+        return str(owner)
+    raise _Bad(f"`{key}` is {_shown(owner)}, not a text", "put it in quotes")
 
 
 def _when(record: dict[Any, Any], dialect: str | None) -> str:

@@ -1,0 +1,288 @@
+"""The schema that constraints of both sides suggest, where nobody has one: from the constants they compare with.
+
+As `vedette.language.infer` does it for one filter, with three differences. All texts are heard, so that one with
+`price = 1` and one with `price < 1.5` agree. Where every number is written as an integer the attribute is an int: then
+nothing lies between two neighbours. A text beside a time or an address is read as one. Partial results can be merged
+in any order: the schema is the same, whoever heard which text.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterable, Iterator
+from itertools import repeat
+from typing import Final, NamedTuple
+
+from vedette.errors import FilterError
+from vedette.language import families
+from vedette.language.ast import (
+    And,
+    Attribute,
+    Call,
+    Comparison,
+    Filter,
+    In,
+    InNetwork,
+    IsNull,
+    Literal,
+    Near,
+    Not,
+    Operand,
+    Or,
+    Quantified,
+    Range,
+    TextTest,
+    Within,
+)
+from vedette.language.hints import shortened
+from vedette.language.parser import parse_filter
+from vedette.language.variables import inside
+from vedette.schema.keys import INT_MAX, INT_MIN
+from vedette.schema.schema import Schema
+from vedette.schema.types import Kind, Type
+
+_LONGEST = 4_000  # characters of a text that is worth remembering
+_MOST = 10_000  # texts without their constants that are remembered
+_STRING = re.compile(r"'(?:[^']++|'')*+'")
+_FRACTION = re.compile(r"(?<![\w.])[0-9]++(?:\.(?!\.)[0-9]*+(?:[eE][+-]?[0-9]++)?+|[eE][+-]?[0-9]++)")
+_WHOLE = re.compile(r"(?<![\w.])[0-9]{1,18}+(?![\w]|\.(?!\.))")
+# Where these stand, what looks like a constant may be something else.
+_UNCLEAR = re.compile(r"""[`"?$@;{}]|--|/\*""")
+
+
+class Use(enum.StrEnum):
+    """What an attribute is compared with, as messages name it."""
+
+    WHOLE = "a whole number"
+    NUMBER = "a number"
+    TEXT = "a text"
+    PATTERN = "a text, by a pattern"
+    PART = "a text, or a list of texts"  # `contains`
+    BOOLEAN = "a truth value"
+    TIME = "a time"
+    ADDRESS = "an ip address"
+    PLACE = "a place"
+    AREA = "a region"
+    ANYTHING = "anything"  # only its presence is asked for, or nothing that tells a type
+
+
+_OF_FAMILY: Final = {
+    families.NUMBER: Use.NUMBER,
+    families.TEXT: Use.TEXT,
+    families.BOOLEAN: Use.BOOLEAN,
+    families.TIME: Use.TIME,
+    families.ADDRESS: Use.ADDRESS,
+    families.PLACE: Use.PLACE,
+    families.AREA: Use.AREA,
+}
+# Different uses of one attribute that go together.
+_TOGETHER: Final = frozenset(
+    frozenset(pair)
+    for pair in (
+        (Use.WHOLE, Use.NUMBER),
+        (Use.TEXT, Use.PATTERN),
+        (Use.TEXT, Use.TIME),
+        (Use.TEXT, Use.ADDRESS),
+        (Use.PLACE, Use.AREA),
+    )
+)
+# The type of an attribute is that of the first of these uses that it has.
+_KINDS: Final = {
+    Use.NUMBER: Kind.FLOAT,
+    Use.WHOLE: Kind.INT,
+    Use.BOOLEAN: Kind.BOOL,
+    Use.TIME: Kind.TIMESTAMP,
+    Use.ADDRESS: Kind.IP,
+    Use.PLACE: Kind.POINT,
+    Use.AREA: Kind.REGION,
+}
+
+
+class Said(NamedTuple):
+    """How one text uses an attribute, and where; plain values, so that it can travel."""
+
+    path: str
+    use: str
+    is_list: bool
+    text: str
+    start: int
+    end: int
+    name: str  # whose text it is; may be empty
+
+
+def inferred_schema(texts: Iterable[str], names: Iterable[str] | None = None) -> Schema:
+    """The (closed) schema of all these texts; FilterError for one that makes no sense, or disagrees with another.
+
+    `names` say whose texts they are, for messages.
+    """
+    inference = Inference()
+    for text, name in zip(texts, repeat("") if names is None else names, strict=False):
+        try:
+            inference.add(text, name)
+        except FilterError as error:
+            raise (error.of(name) if name else error) from None
+    return inference.schema()
+
+
+class Inference:
+    """What texts have said of attributes so far."""
+
+    def __init__(self, said: Iterable[Said] = ()) -> None:
+        self._said: dict[str, dict[tuple[str, bool], Said]] = {}  # path -> use, list or not -> who said so first
+        self._disputed: set[str] = set()  # told once
+        self._seen: set[str] = set()
+        self.take(said)
+
+    @property
+    def disputed(self) -> frozenset[str]:
+        """Attributes that texts use in ways that do not go together."""
+        return frozenset(self._disputed)
+
+    @property
+    def said(self) -> list[Said]:
+        """All there is to know, e.g. to be merged elsewhere."""
+        return [each for uses in self._said.values() for each in uses.values()]
+
+    def add(self, text: str, name: str = "") -> None:
+        """Hear one text; FilterError if it cannot be read, or uses an attribute otherwise than others do."""
+        shape = _shape(text) if isinstance(text, str) else None
+        if shape is not None and shape in self._seen:
+            return
+        self.take(
+            [
+                Said(attribute.path, use, is_list, text, attribute.span.start, attribute.span.end, name)
+                for attribute, use, is_list in _uses(parse_filter(text))
+            ]
+        )
+        if shape is not None:
+            if len(self._seen) >= _MOST:
+                self._seen.clear()
+            self._seen.add(shape)
+
+    def merge(self, other: Inference) -> None:
+        """Hear all that another one has heard."""
+        self.take(other.said)
+
+    def take(self, said: Iterable[Said]) -> None:
+        """Hear what was said; FilterError says which two texts disagree, once for an attribute."""
+        failed = None
+        for each in said:
+            if each.path in self._disputed:
+                continue
+            uses = self._said.setdefault(each.path, {})
+            if (each.use, each.is_list) in uses:
+                continue
+            against = next((other for other in uses.values() if not _agree(each, other)), None)
+            if against is None:
+                uses[each.use, each.is_list] = each
+            else:
+                self._disputed.add(each.path)
+                failed = failed or _dispute(each, against)
+        if failed is not None:
+            raise failed
+
+    def schema(self) -> Schema:
+        """One type for each attribute, in the order of their names."""
+        return Schema({path: _type(uses) for path, uses in sorted(self._said.items())}, closed=True)
+
+
+def attributes_of(text: str) -> frozenset[str]:
+    """The attributes that a text speaks of."""
+    return frozenset(attribute.path for attribute, _, _ in _uses(parse_filter(text)))
+
+
+def _agree(one: Said, other: Said) -> bool:
+    """Whether an attribute may be used in both ways."""
+    if Use.ANYTHING in (one.use, other.use):
+        return True
+    if Use.PART in (one.use, other.use):
+        rest = one.use if other.use == Use.PART else other.use
+        return rest in (Use.TEXT, Use.PATTERN, Use.PART)
+    if one.is_list != other.is_list:
+        return False
+    return one.use == other.use or frozenset((one.use, other.use)) in _TOGETHER
+
+
+def _type(uses: Iterable[tuple[str, bool]]) -> Type:
+    found = list(uses)
+    kind = next((kind for use, kind in _KINDS.items() if any(use == each for each, _ in found)), Kind.STRING)
+    return Type(kind, any(is_list for _, is_list in found))
+
+
+def _dispute(late: Said, early: Said) -> FilterError:
+    where = early.name or "another text"
+    if early.text == late.text and early.name == late.name:
+        message = f"{late.path} is used as {_named(early)} and here as {_named(late)}"
+    else:
+        said = shortened(early.text, 80)
+        message = f"{late.path} is used as {_named(late)} here, and as {_named(early)} in {where}: {said}"
+    hint = "an attribute has one type on both sides; mend one of them, or give a schema"
+    return FilterError(message, text=late.text, start=late.start, end=late.end, hint=hint)
+
+
+def _named(said: Said) -> str:
+    return f"a list, each element {said.use}" if said.is_list else said.use
+
+
+def _shape(text: str) -> str | None:
+    """A text without its constants: two texts of one shape use the same attributes in the same way."""
+    if len(text) > _LONGEST:
+        return None
+    shape = _WHOLE.sub("0", _FRACTION.sub("0.0", _STRING.sub("''", text)))
+    return None if _UNCLEAR.search(shape) else shape
+
+
+# ---------------------------------------------------------------- what one text says
+
+
+def _uses(node: Filter) -> Iterator[tuple[Attribute, Use, bool]]:
+    """Every attribute of a filter with what it is compared with, in the order of the text."""
+    if isinstance(node, And | Or):
+        for part in node.parts:
+            yield from _uses(part)
+    elif isinstance(node, Not):
+        yield from _uses(node.part)
+    elif isinstance(node, Comparison):
+        yield from _used(node.left, _use_beside(node.right))
+        yield from _used(node.right, _use_beside(node.left))
+    elif isinstance(node, Range):
+        for end in (node.low, node.high):
+            yield from _used(node.operand, _use_beside(end))
+            yield from _used(end, _use_beside(node.operand))
+    elif isinstance(node, In):
+        for item in node.items:
+            yield from _used(node.operand, _use_beside(item))
+    elif isinstance(node, TextTest):
+        contains = node.kind == "contains" and not node.ignore_case
+        yield from _used(node.operand, Use.PART if contains else Use.PATTERN)
+    elif isinstance(node, InNetwork):
+        yield from _used(node.operand, Use.ADDRESS)
+    elif isinstance(node, Within | Near):
+        yield from _used(node.operand, Use.PLACE)
+    elif isinstance(node, IsNull):
+        yield from _used(node.operand, Use.ANYTHING)
+    elif isinstance(node, Call):
+        for argument in node.arguments:
+            yield from _used(argument, Use.ANYTHING)
+
+
+def _used(operand: Operand, use: Use) -> Iterator[tuple[Attribute, Use, bool]]:
+    if isinstance(operand, Quantified):
+        yield operand.attribute, use, True
+    elif isinstance(operand, Attribute):
+        yield operand, use, False
+    else:
+        for each in inside(operand):  # arithmetic is refused later; its attributes are to be known then
+            if isinstance(each, Attribute):
+                yield each, Use.ANYTHING, False
+
+
+def _use_beside(other: Operand) -> Use:
+    if not isinstance(other, Literal):
+        return Use.ANYTHING
+    value = other.value
+    if type(value) is int and INT_MIN <= value <= INT_MAX:
+        return Use.WHOLE
+    found = families.family(value)
+    return Use.ANYTHING if found is None else _OF_FAMILY[found]
