@@ -112,7 +112,7 @@ class NearTests:
         import shapely
 
         own = self._arrays
-        boxes = np.array(list(_boxes(own["x"], own["y"], own["metres"])), np.float64).reshape(-1, 5)
+        boxes = np.array(list(boxes_around(own["x"], own["y"], own["metres"])), np.float64).reshape(-1, 5)
         return shapely.STRtree(shapely.box(*boxes[:, :4].T)), boxes[:, 4].astype(np.int64)
 
     def holds_for_points(self, points: Points) -> Holds:
@@ -164,7 +164,7 @@ def wrapped(x: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.mod(x + 180.0, 360.0) - 180.0
 
 
-def _boxes(
+def boxes_around(
     x: NDArray[np.float64], y: NDArray[np.float64], metres: NDArray[np.float64]
 ) -> Iterator[tuple[float, float, float, float, int]]:
     """West, south, east, north and number of the boxes that hold each circle: two where it crosses 180 degrees."""

@@ -1,0 +1,99 @@
+"""Which places of one side meet which of the other: candidates by boxes in an R-tree, then one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.kernels.meet_rows import Places
+from vedette.matching.probes.geometry import boxes_around
+from vedette.meeting.allowed import Area, Disc, Place, geometry, places_meet
+from vedette.meeting.table import Table
+
+_PIECE = 1 << 20  # candidates at a time
+
+
+class PlaceTree:
+    """The places of a table, by where they are."""
+
+    def __init__(self, table: Table) -> None:
+        import shapely
+
+        self._table = table
+        self._terms = np.flatnonzero(table.place >= 0)
+        self._boxes, self._of = _boxes(table.places)
+        self._tree = shapely.STRtree(self._boxes)
+        self._shapes = _shapes(table.places)
+
+    def pairs(self, probes: Table, listed: NDArray[np.bool_] | None = None) -> Places:
+        """For every term of the probes those terms that meet it; only those of `listed` are candidates."""
+        wanted = np.flatnonzero(probes.place >= 0)
+        left, right = self._candidates(probes)
+        mine, theirs = wanted[left], self._terms[right]
+        same = probes.attribute[mine] == self._table.attribute[theirs]
+        left, right, mine, theirs = left[same], right[same], mine[same], theirs[same]
+        meets = self._meet(_shapes(probes.places), probes.places, left, right)
+        mine, theirs = mine[meets], theirs[meets]
+        order = np.lexsort((theirs, mine))
+        mine, theirs = mine[order], theirs[order].astype(np.int32)
+        start = np.searchsorted(mine, np.arange(len(probes.attribute) + 1)).astype(np.int64)
+        disjunct = self._table.disjunct[theirs]
+        if listed is not None:
+            disjunct = np.where(listed[theirs], disjunct, -1).astype(np.int32)
+        return Places(start, theirs, disjunct)
+
+    def _candidates(self, probes: Table) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Pairs of places (of the probes, of this table) whose boxes meet, each once."""
+        boxes, of = _boxes(probes.places)
+        box, other = self._tree.query(boxes, predicate="intersects")
+        pairs = np.unique(of[box] * np.int64(max(1, len(self._table.places))) + self._of[other])
+        return np.divmod(pairs, max(1, len(self._table.places)))
+
+    def _meet(
+        self, shapes: NDArray[Any], places: Sequence[Place], left: NDArray[np.int64], right: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        import shapely
+
+        found = np.zeros(len(left), np.bool_)
+        for first in range(0, len(left), _PIECE):
+            one, other = shapes[left[first : first + _PIECE]], self._shapes[right[first : first + _PIECE]]
+            found[first : first + _PIECE] = shapely.intersects(one, other)  # False where one of them is a disc
+        discs = np.fromiter((isinstance(place, Disc) for place in places), np.bool_, len(places))
+        theirs = np.fromiter(
+            (isinstance(place, Disc) for place in self._table.places), np.bool_, len(self._table.places)
+        )
+        for number in np.flatnonzero(discs[left] | theirs[right]):
+            found[number] = places_meet(places[left[number]], self._table.places[right[number]])
+        return found
+
+
+def no_places(probes: Table) -> Places:
+    """Where neither side speaks of places."""
+    nobody = np.zeros(0, np.int32)
+    return Places(np.zeros(len(probes.attribute) + 1, np.int64), nobody, nobody)
+
+
+def _shapes(places: Sequence[Place]) -> NDArray[Any]:
+    """The shapes of regions; None for discs."""
+    return np.array([geometry(place.region) if isinstance(place, Area) else None for place in places], object)
+
+
+def _boxes(places: Sequence[Place]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Boxes in degrees that hold each place, and of which place each is: two where it crosses 180 degrees."""
+    import shapely
+
+    found: list[tuple[float, float, float, float, int]] = []
+    for number, place in enumerate(places):
+        if isinstance(place, Area):
+            west, south, east, north = geometry(place.region).bounds
+            if west < -180 or east > 180:  # the same place has another longitude, too
+                west, east = min(west, -180.0), max(east, 180.0)
+            found.append((west, south, east, north, number))
+        else:
+            one = (np.array([value], np.float64) for value in (place.centre.x, place.centre.y, place.metres))
+            found += [(*box[:4], number) for box in boxes_around(*one)]
+    edges = np.array(found, np.float64).reshape(-1, 5)
+    return shapely.box(*edges[:, :4].T), edges[:, 4].astype(np.int64)
