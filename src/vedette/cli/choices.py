@@ -46,6 +46,21 @@ class Covering(StrEnum):
     EXACT = "exact"
 
 
+class MeetingDirection(StrEnum):
+    """Whose attributes have to be there (`vedette.meeting.direction`)."""
+
+    PUBLICATION = "publication"
+    SUBSCRIPTION = "subscription"
+    OPEN = "open"
+
+
+class MeetingSide(StrEnum):
+    """For whom the best are kept."""
+
+    PUBLICATION = "publication"
+    SUBSCRIPTION = "subscription"
+
+
 class EventsFormat(StrEnum):
     """What events can be read from."""
 

@@ -13,6 +13,8 @@ from vedette.cli.choices import (
     Engine,
     EventsFormat,
     Index,
+    MeetingDirection,
+    MeetingSide,
     OutputFormat,
     Planner,
     SubscriptionsFormat,
@@ -339,6 +341,73 @@ def cover_command(
             witness=witness,
             picture=picture,
             subscription=subscription,
+            subscriptions_format=subscriptions_format,
+            output_format=output_format,
+            quiet=quiet,
+        )
+    )
+
+
+@app.command("meet")
+def meet_command(
+    publications: Annotated[
+        str, typer.Argument(help="JSONL, YAML or Parquet file of publications; `-`: standard input.")
+    ],
+    subscriptions: SubscriptionsPlace,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="OUT", help="JSONL or Parquet file; `-`: standard output.")
+    ],
+    engine: Annotated[Engine, typer.Option(help="Where it runs.")] = Engine.LOCAL,
+    direction: Annotated[
+        MeetingDirection,
+        typer.Option(help="Whose attributes the other side has to speak of, too; open: only shared ones count."),
+    ] = MeetingDirection.PUBLICATION,
+    top: Annotated[
+        int | None, typer.Option(min=1, metavar="K", help="Keep the best K only.", show_default="keep all")
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOW",
+            help="What is best: overlap, an attribute (price: the lowest, -price: the highest), or an expression.",
+            show_default="overlap, with --top",
+        ),
+    ] = None,
+    per: Annotated[
+        MeetingSide | None, typer.Option(help="For whom the best are kept.", show_default="publication")
+    ] = None,
+    schema: SchemaPlace = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, max=1024, metavar="N", help="Threads of Spark.", show_default="all cores")
+    ] = None,
+    publications_format: Annotated[
+        SubscriptionsFormat | None,
+        typer.Option("--publications-format", help="Instead of what the name's ending says."),
+    ] = None,
+    subscriptions_format: ReadSubscriptionsAs = None,
+    output_format: Annotated[OutputFormat | None, typer.Option(help="Instead of what the name's ending says.")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Find out which offers meet which wants: publications that are constraints, as subscriptions are.
+
+    Writes one line per pair, `{"publication": "p1", "subscription": "s1"}`, ordered by publication, then by
+    subscription, as they stand in their files; with --top or --by also `rank` and `score`, the best first.
+    """
+    from vedette.cli.meet import MeetOptions, meet
+
+    meet(
+        MeetOptions(
+            publications=publications,
+            subscriptions=subscriptions,
+            out=output,
+            engine=engine,
+            direction=direction.value,
+            top=top,
+            by=by,
+            per=None if per is None else per.value,
+            schema=schema,
+            threads=threads,
+            publications_format=publications_format,
             subscriptions_format=subscriptions_format,
             output_format=output_format,
             quiet=quiet,

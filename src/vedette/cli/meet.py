@@ -1,0 +1,111 @@
+"""`vedette meet`: which publications that are constraints themselves meet which subscriptions."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import typer
+
+from vedette.cli.choices import Engine
+from vedette.cli.places import STANDARD, refuse_clashes, refuse_unwritable
+from vedette.cli.terminal import Terminal, counted
+from vedette.files.constraints import Side, settle
+from vedette.files.meetings import write_meetings
+from vedette.files.output import output_format
+from vedette.files.schemas import read_schema
+from vedette.files.subscriptions import PUBLICATION, SUBSCRIPTION, Role, read_subscriptions
+from vedette.meeting.direction import Direction, Per
+from vedette.schema.schema import Schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeetOptions:
+    """What was asked for on the command line."""
+
+    publications: str
+    subscriptions: str
+    out: str
+    engine: Engine = Engine.LOCAL
+    direction: Direction = "publication"
+    top: int | None = None
+    by: str | None = None
+    per: Per | None = None
+    schema: str | None = None
+    publications_format: str | None = None
+    subscriptions_format: str | None = None
+    output_format: str | None = None
+    threads: int | None = None
+    quiet: bool = False
+
+
+def meet(options: MeetOptions) -> None:
+    """Write one line a pair, or, if any constraint is bad, say what is wrong with each of them."""
+    refuse_clashes(
+        {
+            "PUBLICATIONS": options.publications,
+            "SUBSCRIPTIONS": options.subscriptions,
+            "--schema": options.schema,
+        },
+        {"--output": options.out},
+    )
+    if options.per is not None and options.top is None and options.by is None:
+        raise typer.BadParameter("it says for whom the best are kept: give --top or --by, too", param_hint="--per")
+    format = output_format(options.out, options.output_format)
+    if options.out != STANDARD:
+        refuse_unwritable(options.out)
+    terminal = Terminal(quiet=options.quiet)
+    begin = time.perf_counter()
+    known = None if options.schema is None else read_schema(options.schema)
+    publications = _fetched(options.publications, options.publications_format, PUBLICATION, terminal)
+    subscriptions = _fetched(options.subscriptions, options.subscriptions_format, SUBSCRIPTION, terminal)
+    with terminal.working("reading constraints"):
+        schema = settle((publications, subscriptions), known)
+    if known is None:
+        _note_schema(schema, publications, subscriptions, terminal)
+    for side in (publications, subscriptions):
+        _note_expired(side, terminal)
+    meet_all = _on_spark if options.engine is Engine.SPARK else _here
+    found = meet_all(publications, subscriptions, schema, options, terminal)
+    write_meetings(found, options.out, format)
+    terminal.note(_summary(publications, subscriptions, found, time.perf_counter() - begin))
+
+
+def _fetched(place: str, format: str | None, role: Role, terminal: Terminal) -> Side:
+    side = Side(read_subscriptions(place, format=format, role=role))
+    with terminal.working(f"reading {role.name}s", f"{role.name}s") as bar:
+        side.fetch(bar.show)
+    return side
+
+
+def _here(publications: Side, subscriptions: Side, schema: Schema, options: MeetOptions, terminal: Terminal) -> Any:
+    from vedette.meeting.meet import Sides, ranking_of, table_of
+
+    ranking = ranking_of(options.top, options.by, options.per or "publication", schema)
+    with terminal.working("meeting (the first time, its loops are compiled)"):
+        pairs = Sides.of(publications.constraints, subscriptions.constraints).pairs(options.direction)
+        return table_of(pairs, publications.ids, subscriptions.ids, ranking, options.top)
+
+
+def _on_spark(publications: Side, subscriptions: Side, schema: Schema, options: MeetOptions, terminal: Terminal) -> Any:
+    raise NotImplementedError
+
+
+def _note_schema(schema: Schema, publications: Side, subscriptions: Side, terminal: Terminal) -> None:
+    names = f"{publications.file.name} and {subscriptions.file.name}"
+    terminal.note(f"Schema, inferred from {names} (write it to a file and hand it in with --schema):")
+    terminal.note("\n".join(f"  {line}" for line in str(schema).splitlines()) or "  (no attributes)")
+
+
+def _note_expired(side: Side, terminal: Terminal) -> None:
+    expired, what = side.file.expired, side.file.role.name
+    if expired:
+        have = counted(expired, f"{what} has", f"{what}s have")
+        terminal.note(f"{have} expired and {'is' if expired == 1 else 'are'} left out")
+
+
+def _summary(publications: Side, subscriptions: Side, found: Any, seconds: float) -> str:
+    sizes = (counted(len(side.records), side.file.role.name) for side in (publications, subscriptions))
+    what = ("row", "rows") if "rank" in found.column_names else ("pair", "pairs")
+    return f"{' and '.join(sizes)}: {counted(found.num_rows, *what)}; {seconds:.1f} s"
