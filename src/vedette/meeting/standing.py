@@ -1,8 +1,8 @@
 """Both sides stand: publications and subscriptions come, expire and are withdrawn, and a new one meets the others.
 
 A side keeps its constraints in segments that never change, each with an index of its own. What came last is gathered
-and made a segment when it is first asked about; of two segments the later is never half as large as the earlier, or
-they are made one. So a constraint is laid out anew a number of times that grows with the logarithm of how many there are.
+and made a segment when it is first asked about. Of two segments the smaller has less than half of the larger, or they
+are made one, so that a constraint is laid out anew a number of times that grows with the logarithm of how many stand.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from vedette.meeting.index import Index
 from vedette.meeting.meet import Pairs, ranking_of, table_of
 from vedette.meeting.reading import Constraint, Constraints
 from vedette.meeting.table import Space, Table
+from vedette.schema.columns import Column
 from vedette.schema.keys import read
 from vedette.schema.schema import Schema
 from vedette.schema.types import Kind
@@ -140,13 +141,16 @@ class Side:
 
     def _take(self, records: Iterable[Mapping[str, Any]]) -> list[str]:
         made: dict[str, _Standing] = {}
+        columns: dict[str, Column] = {}
         for record in records:
-            id_, standing = self._read(record)
+            id_, standing = self._read(record, columns)
             if id_ in self._standing or id_ in made:
                 raise InputError(
                     f"the id {id_!r} is taken by another {self._name}\nHint: remove it first, or give every one its own"
                 )
             made[id_] = standing
+        for column in columns.values():
+            self._meeting.space.number(column)
         for id_, standing in made.items():
             standing.order = self._arrivals
             self._arrivals += 1
@@ -156,14 +160,14 @@ class Side:
         self._fresh |= dict.fromkeys(made)
         return list(made)
 
-    def _read(self, record: Mapping[str, Any]) -> tuple[str, _Standing]:
+    def _read(self, record: Mapping[str, Any], columns: dict[str, Column]) -> tuple[str, _Standing]:
         id_, when, expires = (record.get(key) for key in ("id", "when", "expires"))
         if not isinstance(id_, str) or not id_.strip():
             raise InputError(f"a {self._name} has the id {id_!r}\nHint: an id is a text that is not empty")
         if not isinstance(when, str):
             raise InputError(f"the {self._name} {id_!r} asks for {when!r}, which is no text")
         try:
-            constraint = self._meeting.read(when)
+            constraint = self._meeting.read(when, columns)
         except FilterError as error:
             raise error.of(f"{self._name} {id_!r}") from None
         return id_, _Standing(constraint, None if expires is None else _moment(expires), 0)
@@ -282,10 +286,10 @@ class Meeting:
             moment = _moment(now) if now is not None else dt.datetime.now(dt.UTC)
             return self.publications.expire(moment), self.subscriptions.expire(moment)
 
-    def read(self, text: str) -> Constraint:
-        """A text as a constraint whose attributes have the types that they have elsewhere."""
+    def read(self, text: str, beside: dict[str, Column]) -> Constraint:
+        """A text as a constraint whose attributes have the types that they have elsewhere, and in those `beside`."""
         constraint = self._constraints.read(text)
-        self.space.check(constraint)
+        self.space.check(constraint, beside)
         return constraint
 
     def met_by(self, side: Side, ids: Sequence[str]) -> list[list[str]]:

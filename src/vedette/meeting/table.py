@@ -57,21 +57,23 @@ class Space:
             self.attributes.append(column.path)
             self.columns.append(column)
             return len(self.attributes) - 1
-        before = self.columns[known]
-        if before.other is not None:  # of which only the presence was asked so far
+        if self.columns[known].other is not None:  # of which only the presence was asked so far
             self.columns[known] = column
-        elif column.other is None and column.type != before.type:
-            raise FilterError(
-                f"{column.path} is {column.type} here and {before.type} in another constraint",
-                hint=f"say which it is: a schema with {column.path}",
-            )
+        else:
+            _check_type(column, self.columns[known])
         return known
 
-    def check(self, constraint: Constraint) -> None:
-        """FilterError if an attribute has another type in this constraint than elsewhere."""
-        for disjunct in constraint.disjuncts:
-            for term in disjunct.terms:
-                self.number(term.column)
+    def check(self, constraint: Constraint, beside: dict[str, Column]) -> None:
+        """FilterError if an attribute has another type here than elsewhere, or than those `beside`, which it joins."""
+        found: dict[str, Column] = {}
+        for term in _terms((constraint,)):
+            path, known = term.attribute, self._paths.get(term.attribute)
+            before = beside.get(path) or (None if known is None else self.columns[known])
+            if before is not None and before.other is None:
+                _check_type(term.column, before)
+            elif term.column.other is None:
+                found[path] = term.column
+        beside |= found
 
     def slots(self, constraints: Iterable[Constraint]) -> Slots:
         """The bounds of all texts and addresses that these constraints speak of."""
@@ -84,6 +86,14 @@ class Space:
                 known = bounds.setdefault(self.number(term.column), set())
                 known.update(end for one in values.intervals for end in (one.low, one.high) if end is not None)
         return {attribute: sorted(found) for attribute, found in bounds.items()}
+
+
+def _check_type(column: Column, before: Column) -> None:
+    if column.other is None and column.type != before.type:
+        raise FilterError(
+            f"{column.path} is {column.type} here and {before.type} in another constraint",
+            hint=f"say which it is: a schema with {column.path}",
+        )
 
 
 def _terms(constraints: Iterable[Constraint]) -> Iterator[Term]:
