@@ -94,6 +94,11 @@ class Templates:
         """What stands between the constants of a text; None for one that is too long to be worth it."""
         return tuple(_CONSTANT.split(text)[::2]) if len(text) <= _LONGEST else None
 
+    @staticmethod
+    def is_clear(skeleton: tuple[str, ...]) -> bool:
+        """What looks like a constant is one, in every text of this skeleton."""
+        return not any(_UNCLEAR.search(piece) for piece in skeleton)
+
     def normal_form(self, text: str) -> NormalForm:
         """The same as `normal_form`."""
         if len(text) > _LONGEST:
@@ -211,7 +216,7 @@ class _Template:
 
 def _template(text: str, pieces: list[str], checked: Checked) -> _Template | None:
     """The template of a text whose constants are `pieces[1::2]`; None where they are more than plain constants."""
-    if checked.root is None or any(_UNCLEAR.search(piece) for piece in pieces[::2]):
+    if checked.root is None or not Templates.is_clear(tuple(pieces[::2])):
         return None
     ends, at = [], 0
     for number, piece in enumerate(pieces):

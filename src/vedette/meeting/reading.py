@@ -16,7 +16,7 @@ from vedette.covering.real_keys import real_key
 from vedette.errors import FilterError, LimitError
 from vedette.language import limits
 from vedette.language.asked import asked
-from vedette.language.ast import TextTest
+from vedette.language.ast import OPPOSITE, Comparator, Comparison, TextTest
 from vedette.language.check import check
 from vedette.language.checked import AndPart, Atom, Checked, NotPart, OrPart, PairAtom, Part, Residual, TruthPart
 from vedette.language.normalform import ElementProbe, NearProbe, Probe, RegionProbe
@@ -100,7 +100,7 @@ class Constraints:
             if skeleton is not None and skeleton not in self._plain:
                 if len(self._plain) >= Templates.MOST:
                     self._plain.clear()
-                self._plain[skeleton] = _columns_if_plain(made)
+                self._plain[skeleton] = _columns_if_plain(made) if Templates.is_clear(skeleton) else None
             return made
         form = self._templates.normal_form(text)
         found = form.conjunctions[0].values if len(form.conjunctions) == 1 else ()
@@ -172,22 +172,25 @@ class _Reader:
             allowed = self._range(tests, allowed)
         if isinstance(allowed, Elements):
             allowed = Elements(allowed.quantifier, _real(column, allowed.values))
-        if isinstance(allowed, ValueSet):
+        elif isinstance(allowed, ValueSet):
             allowed = _real(column, allowed)
-            if allowed.is_empty:
-                what = " and ".join(self._checked.text_of(test.atom) for test in tests)
-                self._fail(f"no value of {column.path} satisfies {what}", tests[-1], "leave it out, or mend its bounds")
+        # Every element of a list without any satisfies whatever is asked.
+        values = allowed.values if isinstance(allowed, Elements) and allowed.quantifier == "any" else allowed
+        if isinstance(values, ValueSet) and values.is_empty:
+            what = " and ".join(map(self._written, tests))
+            self._fail(f"no value of {column.path} satisfies {what}", tests[-1], "leave it out, or mend its bounds")
         return Term(column, allowed, tuple(tests))
 
     def _range(self, tests: list[Test], first: Allowed) -> Values:
         """A lower and an upper bound together."""
         path = tests[0].atom.column.path
-        second = self._allowed(tests[1])
-        if len(tests) > 2 or tests[0].atom.column != tests[1].atom.column or {_end(first), _end(second)} != {-1, 1}:
-            late = tests[2 if len(tests) > 2 and {_end(first), _end(second)} == {-1, 1} else 1]
+        bounds = {_end(tests[0]), _end(tests[1])} == {-1, 1} and tests[0].atom.column == tests[1].atom.column
+        if not bounds or len(tests) > 2:
+            late = tests[2 if bounds else 1]
             self._fail(f"{path} is asked about more than once where all of it has to hold", late, _SEVERAL_TIMES)
-        assert isinstance(first, ValueSet)
-        assert isinstance(second, ValueSet)
+        second = self._allowed(tests[1])
+        if not isinstance(first, ValueSet) or not isinstance(second, ValueSet):
+            raise TypeError("bounds are sets of values")
         return intersection(first, second)
 
     def _allowed(self, test: Test) -> Allowed:
@@ -197,16 +200,22 @@ class _Reader:
         allowed = _as_allowed(found)
         if allowed is not None:
             return allowed
-        what = self._checked.text_of(test.atom)
+        what = self._written(test)
         if isinstance(test.atom.test, TextTest):
             self._fail(
                 f"which texts satisfy {what} cannot be compared with other constraints",
                 test,
                 "use =, !=, in, <, between, or a beginning: like 'abc%'",
             )
+        if test.atom.quantifier is not None:
+            self._fail(f"lists of places, as in {what}, do not meet", test, "ask about one place")
         return self._fail(
-            f"the negation of {what} cannot be brought into a form without one", test, "say where it is instead"
+            f"{what} cannot be brought into a form without a negation", test, "say where it is, not where it is not"
         )
+
+    def _written(self, test: Test) -> str:
+        said = self._checked.text_of(test.atom)
+        return said if test.positive else f"not {said}"
 
     def _refuse(self, part: PairAtom | Residual) -> NoReturn:
         span = part.node.span
@@ -220,12 +229,13 @@ class _Reader:
         raise FilterError(message, text=self._checked.text, start=span.start, end=span.end, hint=hint)
 
 
-def _end(allowed: Allowed) -> int:
-    """-1: an upper bound only, 1: a lower bound only, 0: anything else."""
-    if not isinstance(allowed, ValueSet) or allowed.null or len(allowed.intervals) != 1:
+def _end(test: Test) -> int:
+    """-1: an upper bound, 1: a lower bound, 0: anything else."""
+    comparison = test.atom.test
+    if not isinstance(comparison, Comparison) or test.atom.quantifier is not None:
         return 0
-    (only,) = allowed.intervals
-    return int(only.low is not None) - int(only.high is not None)
+    op = comparison.op if test.positive else OPPOSITE.get(comparison.op)
+    return -1 if op in (Comparator.LT, Comparator.LE) else int(op in (Comparator.GT, Comparator.GE))
 
 
 def _as_allowed(probe: Probe) -> Allowed | None:
