@@ -1,0 +1,163 @@
+"""How much of what one constraint allows an attribute to be does another one allow, too?
+
+The share of A that is in B is |A ∩ B| / |A|, between 0 and 1, and 1 where B allows all that A does. Sizes:
+
+    int, date, timestamp   how many values; in the limit where A is unbounded: of (-inf, 5] the part (-inf, 3] is all,
+                           [1, 3] is nothing, and of x != 5 the part x > 7 is a half (one of two ends)
+    bool, ip               how many values; there are 2, and 2^128
+    float                  length, in the limit as above; of single values, how many (price = 1.00 has no length)
+    string                 length, of texts as fractions in base 256: the first 8 bytes behind what both ends of A
+                           begin with, as databases do it in histograms; of single texts, how many
+    null                   one value more, of no length
+    lists                  as of the values that elements may have, be it any or all of them
+    point, region          area in square degrees, discs as polygons; of a point, 1
+
+`is not null` allows every element of a list, and the whole Earth.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.language.valuesets import EVERYTHING, ValueSet, intersection
+from vedette.meeting.allowed import Allowed, Elements, Place, Values
+from vedette.meeting.shapes import place_shares
+from vedette.schema.keys import INT_MAX, INT_MIN, float_key
+from vedette.schema.types import Kind, Type
+
+Numbers = NDArray[np.float64]
+Keys = NDArray[np.int64]
+
+LOWEST_FLOAT, INFINITY_KEY = float_key(-np.inf), float_key(np.inf)
+_SIGNLESS = np.int64(0x7FFF_FFFF_FFFF_FFFF)
+_SIGNIFICANT = 8  # bytes of a text
+
+
+class Size(NamedTuple):
+    """How large spans of keys are: ends that are unbounded, else length, else how many values."""
+
+    rays: Numbers
+    length: Numbers
+    values: Numbers
+
+
+def share(type_: Type, one: Allowed, other: Allowed) -> float:
+    """The part of what `one` allows that `other` allows, too."""
+    if isinstance(one, Place) or isinstance(other, Place):
+        return float(place_shares([one], [other])[0])
+    mine, common = elements(type_, one), intersection(elements(type_, one), elements(type_, other))
+    if common == mine:
+        return 1.0
+    if type_.kind.keyed:
+        whole, part = _keyed_size(type_.kind, mine), _keyed_size(type_.kind, common)
+        return float(ratio(part, whole)[0])
+    return _text_share(type_.kind, mine, common)
+
+
+def elements(type_: Type, allowed: Allowed) -> Values:
+    """The set of values, or of elements of a list."""
+    if isinstance(allowed, ValueSet):
+        return EVERYTHING if type_.is_list and allowed.intervals else allowed
+    if isinstance(allowed, Elements):
+        return allowed.values
+    raise TypeError("a place is no set of values")
+
+
+def ratio(part: Size, whole: Size) -> Numbers:
+    """The share that the parts are of the wholes."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        counted = np.where(whole.length > 0, part.length / whole.length, part.values / whole.values)
+        found: Numbers = np.where(whole.rays > 0, part.rays / whole.rays, counted)
+    return np.minimum(found, 1.0)
+
+
+# ---------------------------------------------------------------- keys
+
+
+def tidied(kind: Kind, low: Keys, last: Keys) -> tuple[Keys, Keys]:
+    """The same closed spans with ends that values have, as far as the kind has a lowest and a highest one."""
+    if kind is Kind.BOOL:
+        return np.maximum(low, 0), np.minimum(last, 1)
+    if kind is not Kind.FLOAT:
+        return low, last
+    # -1 is the key of -0.0, which is no value of its own.
+    low, last = np.where(low == -1, 0, low), np.where(last == -1, -2, last)
+    return np.maximum(low, LOWEST_FLOAT), np.where(low <= INFINITY_KEY, np.minimum(last, INFINITY_KEY), last)
+
+
+def sizes(kind: Kind, low: Keys, last: Keys) -> Size:
+    """The sizes of closed spans of keys, of a kind that has them as integers."""
+    low, last = tidied(kind, low, last)
+    several = low < last
+    count = (last.view(np.uint64) - low.view(np.uint64)).astype(np.float64) + 1.0
+    nothing = np.zeros(len(low))
+    if kind is Kind.BOOL:
+        return Size(nothing, nothing, count)
+    if kind is not Kind.FLOAT:
+        return Size(((low == INT_MIN) & several) + ((last == INT_MAX) & several).astype(np.float64), nothing, count)
+    rays = ((low == LOWEST_FLOAT) & several) + ((last == INFINITY_KEY) & several).astype(np.float64)
+    bounded = several & (rays == 0) & (low < INFINITY_KEY)
+    # Halves, since the length of a span may be beyond every float.
+    length = np.where(bounded, floats(last) / 2, 0.0) - np.where(bounded, floats(low) / 2, 0.0)
+    return Size(rays, length, np.ones(len(low)))
+
+
+def floats(keys: Keys) -> Numbers:
+    """The numbers that have these keys; what is above infinity is no number."""
+    return np.where(keys < 0, keys ^ _SIGNLESS, keys).view(np.float64)
+
+
+def _keyed_size(kind: Kind, values: Values) -> Size:
+    low = np.array([INT_MIN if one.low is None else one.low for one in values.intervals], np.int64)
+    last = np.array([INT_MAX if one.high is None else one.high - 1 for one in values.intervals], np.int64)
+    found = sizes(kind, low, last)
+    rays, length, count = (np.array([each.sum()]) for each in found)
+    return Size(rays, length, count + values.null)
+
+
+# ---------------------------------------------------------------- texts and addresses
+
+
+def _text_share(kind: Kind, mine: Values, common: Values) -> float:
+    if kind is Kind.IP:
+        return _addresses(common) / _addresses(mine)
+    shared = common_beginning(mine)
+    length = _text_length(mine, shared)
+    if length:
+        return min(1.0, _text_length(common, shared) / length)
+    return min(1.0, (len(common.intervals) + common.null) / (len(mine.intervals) + mine.null))
+
+
+def _addresses(values: Values) -> int:
+    whole = 1 << 128
+    ends = ((int.from_bytes(one.low or b""), one.high) for one in values.intervals)
+    return sum((whole if high is None else int.from_bytes(high)) - low for low, high in ends) + values.null
+
+
+def common_beginning(values: Values) -> bytes:
+    """What all texts of a set begin with."""
+    if not values.intervals or values.intervals[-1].high is None:
+        return b""
+    low, high = values.intervals[0].low or b"", values.intervals[-1].high
+    same = 0
+    while same < min(len(low), len(high)) and low[same] == high[same]:
+        same += 1
+    return bytes(low[:same])
+
+
+def _text_length(values: Values, shared: bytes) -> int:
+    """In units of 256 to the power of -8."""
+    skip, whole = len(shared), 1 << 8 * _SIGNIFICANT
+
+    def place(key: bytes) -> int:
+        return int.from_bytes(key[skip : skip + _SIGNIFICANT].ljust(_SIGNIFICANT, b"\0"))
+
+    return sum((whole if one.high is None else place(one.high)) - place(one.low or b"") for one in values.intervals)
+
+
+def is_counted(kind: Kind, values: Values) -> bool:
+    """The set has no length, so that its intervals count as single texts."""
+    return kind is Kind.STRING and not _text_length(values, common_beginning(values))

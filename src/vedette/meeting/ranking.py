@@ -1,0 +1,143 @@
+"""Which of those that meet are the best: the first few for every publication, or for every subscription.
+
+What to rank by is the overlap (`vedette.meeting.overlap`), an attribute or an expression of them
+(`vedette.meeting.expressions`), or in Python a function. Of an ascending expression the least counts that it can be
+over what both sides allow, of a descending one the greatest. An attribute that one side alone asks about is what that
+side allows; where neither does, or what is allowed is no number, the score is NaN, and comes last.
+
+Of several pairs of disjuncts the best one counts. Equal scores are in the order in which the others were given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.errors import InputError
+from vedette.language.valuesets import ValueSet, intersection
+from vedette.meeting.allowed import Allowed, Elements, Place
+from vedette.meeting.bounds import Reckoner
+from vedette.meeting.direction import Per, check_per
+from vedette.meeting.expressions import OVERLAP, Expression, read_expression
+from vedette.meeting.reading import Constraint, Disjunct
+from vedette.meeting.shapes import common_place
+from vedette.meeting.shares import Shares
+from vedette.meeting.table import Table
+from vedette.schema.schema import Schema
+
+# Publication, subscription, and what both allow every attribute to be that some of them asks about; largest first.
+Score: TypeAlias = Callable[[Constraint, Constraint, Mapping[str, Allowed]], float]
+By: TypeAlias = str | Score
+
+_AT_ONCE = 1 << 18  # pairs: bounds the memory
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """What to rank by, for which side, and whether the largest come first."""
+
+    by: Expression | Score
+    per: Per
+    descending: bool
+
+    @classmethod
+    def of(cls, by: By | None, per: Per, schema: Schema) -> Ranking:
+        """Read what to rank by, the overlap if it is not said; InputError if it makes no sense."""
+        check_per(per)
+        if by is None or isinstance(by, str):
+            expression = read_expression(OVERLAP if by is None else by, schema)
+            return cls(expression, per, expression.descending)
+        if not callable(by):
+            hint = "rank by an expression such as 'overlap' or 'price desc', or by a function"
+            raise InputError(f"by={by!r} is {type(by).__name__}, which nothing can be ranked by\nHint: {hint}")
+        return cls(by, per, True)
+
+    def scores(
+        self, publications: Table, subscriptions: Table, p_disjunct: NDArray[Any], s_disjunct: NDArray[Any]
+    ) -> NDArray[np.float64]:
+        """The scores of pairs of disjuncts that meet; both tables are of one space."""
+        p, s = np.asarray(p_disjunct, np.int64), np.asarray(s_disjunct, np.int64)
+        if not isinstance(self.by, Expression):
+            return _called(self.by, publications, subscriptions, p, s)
+        overlap = None
+        if any(map(self.by.is_overlap, self.by.nodes())):
+            sides = (publications, subscriptions) if self.per == "publication" else (subscriptions, publications)
+            overlap = Shares(*sides)
+        reckoner = Reckoner(self.by, publications, subscriptions)
+        found = np.empty(len(p))
+        for first in range(0, len(p), _AT_ONCE):
+            some = slice(first, first + _AT_ONCE)
+            mine, theirs = (p[some], s[some]) if self.per == "publication" else (s[some], p[some])
+            found[some] = reckoner.of(p[some], s[some], None if overlap is None else overlap.of(mine, theirs))
+        return found
+
+    def best(
+        self, p_owner: NDArray[Any], s_owner: NDArray[Any], scores: NDArray[np.float64], top: int | None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Which rows to keep, each pair of constraints once, by the side that is ranked for, and their ranks from 1."""
+        if top is not None and (isinstance(top, bool) or not isinstance(top, int) or top < 1):
+            raise InputError(f"top={top!r} is not a number of matches to keep\nHint: it is 1 or more")
+        sides = (p_owner, s_owner) if self.per == "publication" else (s_owner, p_owner)
+        side, other = (np.asarray(one, np.int64) for one in sides)
+        score = (
+            -np.asarray(scores, np.float64) if self.descending else np.asarray(scores, np.float64)
+        )  # NaN is sorted to the end either way
+        pair = side * (int(other.max(initial=0)) + 1) + other
+        rows = np.lexsort((score, pair))
+        rows = rows[np.diff(pair[rows], prepend=-1) != 0]
+        rows = rows[np.lexsort((score[rows], side[rows]))]
+        begin = np.flatnonzero(np.diff(side[rows], prepend=-1))
+        rank = np.arange(len(rows)) - np.repeat(begin, np.diff(begin, append=len(rows))) + 1
+        kept = slice(None) if top is None else rank <= top
+        return rows[kept], rank[kept].astype(np.int32)
+
+
+def _called(
+    score: Score, publications: Table, subscriptions: Table, p: NDArray[np.int64], s: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """What a function says of each pair."""
+    found = np.empty(len(p))
+    for row, (mine, theirs) in enumerate(zip(p.tolist(), s.tolist(), strict=True)):
+        (one, part), (other, other_part) = _read(publications, mine), _read(subscriptions, theirs)
+        value = score(one, other, met(part, other_part))
+        try:
+            found[row] = float(value)
+        except (TypeError, ValueError):
+            hint = "let it return a float; the largest come first"
+            raise InputError(f"the function to rank by returned {value!r}, which is no number\nHint: {hint}") from None
+    return found
+
+
+def _read(table: Table, disjunct: int) -> tuple[Constraint, Disjunct]:
+    owner = int(table.owner[disjunct])
+    constraint = table.constraints[owner]
+    return constraint, constraint.disjuncts[disjunct - int(np.searchsorted(table.owner, owner))]
+
+
+def met(one: Disjunct, other: Disjunct) -> dict[str, Allowed]:
+    """What two disjuncts that meet both allow, by attribute; one that is silent about an attribute allows all."""
+    found = {term.attribute: term.allowed for term in one.terms}
+    for term in other.terms:
+        mine = found.get(term.attribute)
+        found[term.attribute] = term.allowed if mine is None else both_allow(mine, term.allowed)
+    return found
+
+
+def both_allow(one: Allowed, other: Allowed) -> Allowed:
+    """What two that meet have in common; of lists that need not be the same elements, the elements that both name."""
+    if isinstance(one, ValueSet) and isinstance(other, ValueSet):
+        return intersection(one, other)
+    if isinstance(one, ValueSet):  # of a list or place it says only that there is one
+        return other
+    if isinstance(other, ValueSet):
+        return one
+    if isinstance(one, Elements) and isinstance(other, Elements):
+        every = one.quantifier == other.quantifier == "all"
+        return Elements("all" if every else "any", intersection(one.values, other.values))
+    if isinstance(one, Place) and isinstance(other, Place):
+        return common_place(one, other)
+    raise TypeError("an attribute is a list or a place, not both")
