@@ -113,7 +113,6 @@ class Writer:
         self.random = random
         self.schema = schema
         self.attributes = list(attributes)
-        self.most: int | None = None  # constants of a type
 
     def constraint(self) -> str:
         """One constraint."""
@@ -170,22 +169,20 @@ class Writer:
         if not type_.is_list:
             return self._test(type_.kind, attribute, self.random.choice(_FORMS[type_.kind]))
         if self.random.random() < 0.1:
-            return Leaf(f"{attribute} contains {_CONSTANTS[type_.kind][0]}")
-        self.most = 6  # pairs of elements are tried
+            return Leaf(f"{attribute} contains {self._constant(type_.kind)}")
         quantifier = self.random.choice(["any", "all"])
         test = self._test(type_.kind, f"{quantifier}({attribute})", self.random.choice(_FORMS[type_.kind]))
-        self.most = None
         return Leaf(test.text if self.random.random() < 0.8 else f"not {test.text}")
 
     def _test(self, kind: Kind, operand: str, form: Form) -> Leaf:
         return form(self, kind, operand)
 
     def _constant(self, kind: Kind) -> str:
-        return self.random.choice(_CONSTANTS[kind][: self.most])
+        return self.random.choice(_CONSTANTS[kind])
 
     def _bounds(self, kind: Kind) -> tuple[str, str]:
         """Two constants, mostly in the order in which they are listed."""
-        listed = _CONSTANTS[kind][: self.most]
+        listed = _CONSTANTS[kind]
         low, high = (self.random.randrange(len(listed)) for _ in range(2))
         return listed[min(low, high)], listed[max(low, high)]
 
@@ -227,12 +224,12 @@ class Writer:
     def begins(self, kind: Kind, operand: str) -> Leaf:
         if self.random.random() < 0.2:
             return Leaf(f"{operand} startswith 'ab'", f"{operand} not startswith 'ab'")
-        pattern = self.random.choice(_BEGINNINGS[: self.most])
+        pattern = self.random.choice(_BEGINNINGS)
         found = Leaf(f"{operand} like {pattern}", f"{operand} not like {pattern}")
         return found if self.random.random() < 0.7 else Leaf(str(found.negated), found.text)
 
     def networks(self, kind: Kind, operand: str) -> Leaf:
-        several = [f"'{each}'" for each in self.random.sample(_NETWORKS[: self.most], self.random.choice([1, 1, 2]))]
+        several = [f"'{each}'" for each in self.random.sample(_NETWORKS, self.random.choice([1, 1, 2]))]
         inside = several[0] if len(several) == 1 else f"({', '.join(several)})"
         found = Leaf(f"{operand} in cidr {inside}", f"{operand} not in cidr {inside}")
         return found if self.random.random() < 0.7 else Leaf(str(found.negated), found.text)

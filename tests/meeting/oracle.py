@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from tests.meeting.tried import tried
+from tests.meeting.tried import lists_of, tried
 from vedette.language import ast
 from vedette.language.check import check
 from vedette.language.evaluate import evaluate
@@ -95,20 +95,21 @@ class Oracle:
                 for attribute, several in disjunct.items():
                     tests.setdefault(attribute, {}).update(dict.fromkeys(several))
         self._passing: dict[Test, int] = {}  # which of the values pass a test, as bits
-        for attribute, several in tests.items():
-            values = tried(schema.attributes[attribute], [test.node for test in several])
-            for test in several:
-                self._passing[test] = self._passed(test, attribute, values)
+        for attribute, together in tests.items():
+            asked = list(together)
+            values = tried(schema[attribute], [test.node for test in asked])
+            says = {test: check(test.node, schema) for test in asked}
+            if schema[attribute].is_list:
+                # Of elements of which all tests say the same, one will do.
+                by_verdict = {tuple(evaluate(says[t], {attribute: [e]}) for t in asked): e for e in values}
+                values = lists_of(by_verdict.values())
+            for test in asked:
+                passes = (evaluate(says[test], {attribute: value}) is test.wanted for value in values)
+                self._passing[test] = sum(1 << number for number, passed in enumerate(passes) if passed)
         self._disjuncts = {
             text: [{attribute: self._all(tests) for attribute, tests in disjunct.items()} for disjunct in one.disjuncts]
             for text, one in self.written.items()
         }
-
-    def _passed(self, test: Test, attribute: str, values: Iterable[object]) -> int:
-        checked = check(test.node, self.schema)
-        return sum(
-            1 << number for number, value in enumerate(values) if evaluate(checked, {attribute: value}) is test.wanted
-        )
 
     def _all(self, tests: Iterable[Test]) -> int:
         passing = -1

@@ -23,18 +23,20 @@ _STEPS = 64  # along the line between two places
 
 
 def tried(type_: Type, tests: Iterable[ast.Filter]) -> list[Any]:
-    """Values of the type, null and (of a list) lists of up to two elements among them, for all of these tests."""
+    """Values of the type (of a list: of its elements), null among them, for all of these tests."""
     nodes = list(tests)
-    places = type_.kind in (Kind.POINT, Kind.REGION)
-    found = list(
-        _places(nodes) if places else _distinct(type_.kind, [each for one in nodes for each in _constants(one)])
-    )
-    if type_.kind is Kind.REGION:
-        found = [shapely.Polygon([(x, y), (x + 1e-9, y), (x, y + 1e-9)]) for x, y in found]
-    elements = [None, *found]
-    if not type_.is_list:
-        return elements
-    return [None, [], *([one] for one in elements), *map(list, itertools.combinations(elements, 2))]
+    if type_.kind in (Kind.POINT, Kind.REGION):
+        places = dict.fromkeys(_places(nodes))
+        if type_.kind is Kind.POINT:
+            return [None, *places]
+        return [None, *(shapely.Polygon([(x, y), (x + 1e-9, y), (x, y + 1e-9)]) for x, y in places)]
+    return [None, *_distinct(type_.kind, [each for one in nodes for each in _constants(one)])]
+
+
+def lists_of(elements: Iterable[Any]) -> list[Any]:
+    """Lists of none, one and two of the elements, and null."""
+    several = list(elements)
+    return [None, [], *([one] for one in several), *map(list, itertools.combinations(several, 2))]
 
 
 def _distinct(kind: Kind, constants: Iterable[Any]) -> Iterable[Any]:
