@@ -80,6 +80,44 @@ def test_the_schema_tells_what_lies_between_two_numbers(tmp_path: Path) -> None:
     assert "inferred" not in result.stderr
 
 
+def test_the_best_of_each(places: tuple[Path, Path], tmp_path: Path) -> None:
+    result = vedette(
+        "meet", *places, "-o", "-", "--direction", "open", "--top", 1, "--by", "price", "--per", "subscription"
+    )
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.splitlines()[0] == '{"publication": "p2", "subscription": "s9", "rank": 1, "score": 1.0}'
+    assert [tuple(row.values()) for row in rows(result.stdout)] == [
+        ("p2", "s9", 1, 1.0),
+        ("p2", "s1", 1, 1.0),
+        ("p2", "s2", 1, 1.0),
+        ("p4", "s3", 1, "nan"),
+    ]
+    assert "3 publications and 4 subscriptions: 4 pairs; " in result.stderr
+    result = vedette("meet", *places, "-o", "-", "--direction", "open", "--by", "-price", "--per", "subscription", "-q")
+    found = [tuple(row.values()) for row in rows(result.stdout)]
+    assert found[:5] == [
+        ("p2", "s9", 1, 1.0),
+        ("p1", "s1", 1, 3.0),
+        ("p2", "s1", 2, 1.0),
+        ("p1", "s2", 1, 3.0),
+        ("p2", "s2", 2, 1.0),
+    ]
+    result = vedette("meet", *places, "-o", tmp_path / "met.parquet", "--top", 1, "-q")
+    kept = pq.read_table(tmp_path / "met.parquet")
+    assert kept.schema.types == [pa.string(), pa.string(), pa.int32(), pa.float64()]
+    assert kept["publication"].to_pylist() == ["p2", "p1", "p4"]
+    assert kept["rank"].to_pylist() == [1, 1, 1]
+
+
+def test_what_nothing_can_be_ranked_by(places: tuple[Path, Path], tmp_path: Path) -> None:
+    for by, says in (("topic", "topic is string"), ("prise", "unknown attribute prise"), ("price <", "--by:")):
+        result = vedette("meet", *places, "-o", tmp_path / "met.jsonl", "--by", by)
+        assert result.exit_code == 1
+        assert says in result.stderr
+        assert "--by:\nline 1, column " in result.stderr
+        assert not (tmp_path / "met.jsonl").exists()
+
+
 def test_parquet_out_and_in(places: tuple[Path, Path], tmp_path: Path) -> None:
     keys = ("id", "publisher", "when", "expires")
     records = [{key: record.get(key) and str(record[key]) for key in keys} for record in OFFERS]
@@ -172,7 +210,7 @@ def test_all_that_is_wrong_with_both_files_is_told(tmp_path: Path) -> None:
         (f"{wants}, line 6, subscription 's6'\n", "constraints meet by their constants"),
         (f"{wants}, line 7, subscription 's7'\n", "Hint: leave `predict` out"),
         (f"{wants}, line 8, subscription 's8'\n", "the dialect 'eventbridge' is not known"),
-        (f"{wants}, line 10, subscription 's10'\n", "cannot be brought into a form without one"),
+        (f"{wants}, line 10, subscription 's10'\n", "Hint: say where it is"),
     ]
     for part, (where, what) in zip(parts, expected, strict=False):
         assert part.startswith(where), part

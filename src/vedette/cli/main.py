@@ -369,7 +369,7 @@ def meet_command(
         str | None,
         typer.Option(
             metavar="HOW",
-            help="What is best: overlap, an attribute (price: the lowest, -price: the highest), or an expression.",
+            help="What is best: overlap, an attribute (price: the lowest, -price: the highest), or arithmetic.",
             show_default="overlap, with --top",
         ),
     ] = None,

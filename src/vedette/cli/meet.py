@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from vedette.cli.choices import Engine
 from vedette.cli.places import STANDARD, refuse_clashes, refuse_unwritable
 from vedette.cli.terminal import Terminal, counted
+from vedette.errors import FilterError
 from vedette.files.constraints import Side, settle
 from vedette.files.meetings import write_meetings
 from vedette.files.output import output_format
@@ -18,6 +19,9 @@ from vedette.files.schemas import read_schema
 from vedette.files.subscriptions import PUBLICATION, SUBSCRIPTION, Role, read_subscriptions
 from vedette.meeting.direction import Direction, Per
 from vedette.schema.schema import Schema
+
+if TYPE_CHECKING:
+    from vedette.meeting.ranking import Ranking
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +70,11 @@ def meet(options: MeetOptions) -> None:
         _note_schema(schema, publications, subscriptions, terminal)
     for side in (publications, subscriptions):
         _note_expired(side, terminal)
-    meet_all = _on_spark if options.engine is Engine.SPARK else _here
-    found = meet_all(publications, subscriptions, schema, options, terminal)
+    ranking = _ranking(options, schema)
+    if options.engine is Engine.SPARK:
+        found = _on_spark(publications, subscriptions, schema, options, terminal)
+    else:
+        found = _here(publications, subscriptions, ranking, options, terminal)
     write_meetings(found, options.out, format)
     terminal.note(_summary(publications, subscriptions, found, time.perf_counter() - begin))
 
@@ -79,10 +86,21 @@ def _fetched(place: str, format: str | None, role: Role, terminal: Terminal) -> 
     return side
 
 
-def _here(publications: Side, subscriptions: Side, schema: Schema, options: MeetOptions, terminal: Terminal) -> Any:
-    from vedette.meeting.meet import Sides, ranking_of, table_of
+def _ranking(options: MeetOptions, schema: Schema) -> Ranking | None:
+    """What the best are, if they are asked for; FilterError if that makes no sense, before the work begins."""
+    from vedette.meeting.meet import ranking_of
 
-    ranking = ranking_of(options.top, options.by, options.per or "publication", schema)
+    try:
+        return ranking_of(options.top, options.by, options.per or "publication", schema)
+    except FilterError as error:
+        raise error.of("--by") from None
+
+
+def _here(
+    publications: Side, subscriptions: Side, ranking: Ranking | None, options: MeetOptions, terminal: Terminal
+) -> Any:
+    from vedette.meeting.meet import Sides, table_of
+
     with terminal.working("meeting (the first time, its loops are compiled)"):
         pairs = Sides.of(publications.constraints, subscriptions.constraints).pairs(options.direction)
         return table_of(pairs, publications.ids, subscriptions.ids, ranking, options.top)
@@ -107,5 +125,4 @@ def _note_expired(side: Side, terminal: Terminal) -> None:
 
 def _summary(publications: Side, subscriptions: Side, found: Any, seconds: float) -> str:
     sizes = (counted(len(side.records), side.file.role.name) for side in (publications, subscriptions))
-    what = ("row", "rows") if "rank" in found.column_names else ("pair", "pairs")
-    return f"{' and '.join(sizes)}: {counted(found.num_rows, *what)}; {seconds:.1f} s"
+    return f"{' and '.join(sizes)}: {counted(found.num_rows, 'pair')}; {seconds:.1f} s"
