@@ -80,11 +80,12 @@ def relations(constraints: Mapping[Id, Constraint], side: Per) -> dict[str, pa.T
             for term in disjunct.terms:
                 kinds[term.column.type.kind].add(identity, number, term)
     letter, ending = side[0], f"{side[:3]}s"
+    type_ = pa.int64() if constraints and all(isinstance(each, int) for each in constraints) else pa.string()
     ids, numbers, counts = zip(*master, strict=True) if master else ((), (), ())
     names = (pa.field("count", pa.int32()),)
-    made = {f"{side[:3]}_master": _table(("id", "disjunct_id"), ids, numbers, names, (pa.array(counts, pa.int32()),))}
+    made = {f"{side[:3]}_master": _table("", type_, ids, numbers, names, (pa.array(counts, pa.int32()),))}
     for kind, rows in kinds.items():
-        made[f"{FAMILIES[kind].name}_{ending}"] = rows.table(kind, letter)
+        made[f"{FAMILIES[kind].name}_{ending}"] = rows.table(kind, f"{letter}_", type_)
     return made
 
 
@@ -104,28 +105,26 @@ class _Rows:
             self.fields.append(term.attribute)
             self.rows.append(row)
 
-    def table(self, kind: Kind, letter: str) -> pa.Table:
+    def table(self, kind: Kind, prefix: str, type_: pa.DataType) -> pa.Table:
         names = ("val", "val2") if kind.ordered else EDGES
         values = [_values(kind, [_at(row.values, place) for row in self.rows]) for place in range(len(names))]
         given = [pa.field(name, FAMILIES[kind].values) for name in names]
         columns = (pa.field("field", pa.string()), *given, pa.field("op", pa.string()))
         arrays = (pa.array(self.fields, pa.string()), *values, pa.array([row.op for row in self.rows], pa.string()))
-        return _table((f"{letter}_id", f"{letter}_disjunct_id"), self.ids, self.disjuncts, columns, arrays)
+        return _table(prefix, type_, self.ids, self.disjuncts, columns, arrays)
 
 
 def _table(
-    names: tuple[str, str],
+    prefix: str,
+    type_: pa.DataType,
     ids: Iterable[Id],
     disjuncts: Iterable[int],
     fields: Iterable[pa.Field],
     arrays: Iterable[pa.Array],
 ) -> pa.Table:
-    identities = list(ids)
-    type_ = pa.int64() if identities and all(isinstance(each, int) for each in identities) else pa.string()
-    schema = pa.schema([pa.field(names[0], type_), pa.field(names[1], pa.int32()), *fields])
-    return pa.Table.from_arrays(
-        [pa.array(identities, type_), pa.array(list(disjuncts), pa.int32()), *arrays], schema=schema
-    )
+    names = pa.field(f"{prefix}id", type_), pa.field(f"{prefix}disjunct_id", pa.int32())
+    columns = pa.array(list(ids), type_), pa.array(list(disjuncts), pa.int32())
+    return pa.Table.from_arrays([*columns, *arrays], schema=pa.schema([*names, *fields]))
 
 
 def _at(values: tuple[Any, ...], place: int) -> Any:
