@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: every workload, every index, the matcher, DuckDB, patterns, operators, covering, starting."""
+"""`python -m benchmarks`: every workload, index and peer, patterns, operators, covering, meeting, starting."""
 
 from __future__ import annotations
 
@@ -17,21 +17,23 @@ os.environ.setdefault("NUMBA_NUM_THREADS", "1")  # before anything imports Numba
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from benchmarks import clock, covering, forms, operators, patterns
+from benchmarks import clock, covering, forms, meeting, operators, patterns
 from benchmarks.clock import seconds
 from benchmarks.covering_workloads import COVERING as COVERING_WORKLOADS
 from benchmarks.engine import measure_engine
 from benchmarks.indexes import available, built, compare, prepare
+from benchmarks.meeting_workloads import Name
 from benchmarks.peers import duckdb_join
 from benchmarks.report import Peer, Report
 from benchmarks.startup import measure_startup
 from benchmarks.visits import measure_visits
 from benchmarks.workloads import WORKLOADS
 
-PATTERNS, OPERATORS, COVERING = OTHERS = (
+PATTERNS, OPERATORS, COVERING, MEETING = OTHERS = (
     "patterns",
     "operators",
     "covering",
+    "meeting",
 )  # the workloads that are not of plain filters
 RESULTS = Path(__file__).resolve().parent / "results"
 
@@ -52,6 +54,7 @@ class Plan:
     patterns: patterns.Sizes | None
     operators: operators.Sizes | None
     covering: covering.Sizes | None
+    meeting: meeting.Sizes | None
 
     def sizes_of(self, workload: str, *limits: str) -> list[int]:
         """The sizes that a workload is measured at, within the limits that are named."""
@@ -90,6 +93,10 @@ def stages(plan: Plan) -> Iterator[Stage]:
     if plan.covering is not None:
         for name in COVERING_WORKLOADS:
             yield Stage(f"covering: {name}", _covering(plan.covering, name))
+    if plan.meeting is not None:
+        for case in plan.meeting.cases:
+            yield Stage(f"meeting: {case[0]}, {case[1]} conjuncts", _meeting(plan.meeting, *case))
+        yield Stage("meeting: growth", _meeting_growth(plan.meeting))
     if plan.startup:
         yield Stage("starting a process with and without compiled kernels", _startup)
 
@@ -153,6 +160,14 @@ def _covering(sizes: covering.Sizes, name: str) -> Callable[[Report], None]:
     return lambda report: covering.measure_covering(report.covering, sizes, name)
 
 
+def _meeting(sizes: meeting.Sizes, name: Name, conjuncts: int) -> Callable[[Report], None]:
+    return lambda report: meeting.measure_meeting(report.meeting, sizes, name, conjuncts)
+
+
+def _meeting_growth(sizes: meeting.Sizes) -> Callable[[Report], None]:
+    return lambda report: meeting.measure_growth(report.meeting, sizes)
+
+
 def _visits(values: int, size: int) -> Callable[[Report], None]:
     return lambda report: report.visits.append(measure_visits(values, size))
 
@@ -209,6 +224,7 @@ def plan_of(given: argparse.Namespace) -> Plan:
         patterns=patterns.Sizes.of(of_patterns, quick=given.quick) if PATTERNS in words else None,
         operators=operators.Sizes.of(quick=given.quick) if OPERATORS in words else None,
         covering=covering.Sizes.of(quick=given.quick) if COVERING in words else None,
+        meeting=meeting.Sizes.of(quick=given.quick) if MEETING in words else None,
     )
 
 

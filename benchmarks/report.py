@@ -19,6 +19,7 @@ from benchmarks import clock
 from benchmarks.covering import CoveringFigures
 from benchmarks.engine import EngineRow
 from benchmarks.indexes import Row
+from benchmarks.meeting import MeetingFigures
 from benchmarks.operators import OperatorFigures
 from benchmarks.patterns import Patterns
 from benchmarks.peers.duckdb_join import Joined
@@ -61,6 +62,7 @@ class Report:
     patterns: Patterns = field(default_factory=Patterns)
     operators: OperatorFigures = field(default_factory=OperatorFigures)
     covering: CoveringFigures = field(default_factory=CoveringFigures)
+    meeting: MeetingFigures = field(default_factory=MeetingFigures)
     startup: tuple[Startup, Startup] | None = None
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
@@ -99,6 +101,7 @@ class Report:
             "patterns": asdict(self.patterns),
             "operators": asdict(self.operators),
             "covering": asdict(self.covering),
+            "meeting": {**asdict(self.meeting), "exponents": self.meeting.exponents},
             "startup": None
             if self.startup is None
             else {"cold": asdict(self.startup[0]), "cached": asdict(self.startup[1])},
@@ -113,7 +116,8 @@ class Report:
     def show(self, console: Console) -> None:
         """All tables that have something in them."""
         of_filters = (self._indexes(), self._engine(), self._peers(), self._growth(), self._visits())
-        for made in (*of_filters, *self.patterns.tables(), *self.operators.tables(), *self.covering.tables()):
+        others = (self.patterns, self.operators, self.covering, self.meeting)
+        for made in (*of_filters, *(each for figures in others for each in figures.tables())):
             if made.row_count:
                 console.print(made)
         if self.startup:
