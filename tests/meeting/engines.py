@@ -7,13 +7,16 @@ from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import TypeAlias
 
+import duckdb
 import pyarrow as pa
 
 from tests.meeting.oracle import Pairs
+from vedette.meeting import queries
 from vedette.meeting.allowed import meets
 from vedette.meeting.direction import Direction
 from vedette.meeting.meet import meet
-from vedette.meeting.reading import Disjunct, read_constraint
+from vedette.meeting.reading import Constraint, Disjunct, read_constraint
+from vedette.meeting.relations import Id, relations
 from vedette.meeting.standing import Meeting
 from vedette.schema.schema import Schema
 
@@ -91,6 +94,23 @@ def standing(publications: Texts, subscriptions: Texts, schema: Schema, directio
             told |= of_table(side.add_many({"id": one, "when": when} for one, when in together))
     assert told == of_table(meeting.pairs())
     return told
+
+
+# The types of which the relations of the paper can speak, but for places, of which they know rectangles.
+RELATIONAL = frozenset({"int", "float", "string", "bool", "timestamp", "date", "ip"})
+
+
+def relational(publications: Texts, subscriptions: Texts, schema: Schema, direction: Direction) -> Pairs:
+    """The paper's relations and queries, in DuckDB."""
+    made: list[dict[Id, Constraint]] = [
+        {id_: read_constraint(text, schema) for id_, text in texts.items()} for texts in (publications, subscriptions)
+    ]
+    sides = relations(made[0], "publication"), relations(made[1], "subscription")
+    with duckdb.connect() as database:
+        database.execute("SET threads = 1")
+        for name, table in {**sides[0], **sides[1]}.items():
+            database.register(name, table)
+        return once_each(queries.issue(database, queries.pairs_in(*sides), direction).fetchall())
 
 
 IN_PROCESS: dict[str, Engine] = {"obvious": obvious, "local": local, "standing": standing}

@@ -36,7 +36,12 @@ class NamedCase(NamedTuple):
     publication: str
     subscription: str
     meet_in: tuple[str, ...]
-    schema: Schema = SCHEMA
+
+    @property
+    def relational(self) -> bool:
+        """Whether the relations of the paper can speak of it: they have no lists, and rectangles only."""
+        texts = f"{self.publication} {self.subscription} "
+        return not any(word in texts for word in ("tags", "ns ", "(ns)", " of point", "POLYGON"))
 
 
 def _same(name: str, one: str, other: str, meet: bool) -> list[NamedCase]:

@@ -1,0 +1,84 @@
+"""One suite for every engine: who meets whom, on thousands of random constraints and on cases with names."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.meeting.engines import IN_PROCESS, RELATIONAL, Engine, relational
+from tests.meeting.generate import Case, case
+from tests.meeting.named import CASES, SCHEMA, NamedCase
+from tests.meeting.oracle import meet
+from vedette.meeting.direction import DIRECTIONS, Direction
+
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")  # of hashes in uncompiled kernels
+BLOCK = 10  # random cases of a test
+BLOCKS = max(1, int(os.environ.get("EXAMPLES", "100")) // (2 * BLOCK))
+
+
+def check(engine: Engine, given: Case, direction: Direction) -> None:
+    """The engine says what the oracle says; a failure shows two texts."""
+    found = engine(given.publications, given.subscriptions, given.schema, direction)
+    wanted = given.expected(direction)
+    for one, other in sorted(found ^ wanted)[:1]:
+        said = "meet" if (one, other) in found else "do not meet"
+        texts = f"{given.publications[one]!r}\nand {given.subscriptions[other]!r}"
+        pytest.fail(f"{len(found ^ wanted)} pairs differ, direction {direction}; it says that these {said}:\n{texts}")
+
+
+@pytest.mark.parametrize("block", range(BLOCKS))
+@pytest.mark.parametrize("engine", IN_PROCESS)
+def test_random_constraints_meet_as_trying_values_says(engine: str, block: int) -> None:
+    for seed in range(block * BLOCK, (block + 1) * BLOCK):
+        for direction in DIRECTIONS:
+            check(IN_PROCESS[engine], case(seed), direction)
+
+
+@pytest.mark.parametrize("seed", range(5000, 5000 + BLOCKS, 2))
+@pytest.mark.parametrize("engine", ["local", "standing"])
+def test_sides_that_are_long_enough_for_an_index_to_matter(engine: str, seed: int) -> None:
+    for direction in DIRECTIONS:
+        check(IN_PROCESS[engine], case(seed, count=150), direction)
+
+
+@pytest.mark.parametrize("seed", range(BLOCKS))
+def test_the_queries_of_the_paper_find_the_same(seed: int) -> None:
+    """Fewer cases, each with more: what takes long is that the queries are so many."""
+    for direction in DIRECTIONS:
+        check(relational, case(seed, count=50, kinds=RELATIONAL), direction)
+
+
+def test_the_random_cases_have_many_that_meet_and_many_that_do_not() -> None:
+    cases = [case(seed) for seed in range(BLOCK)]
+    total = sum(len(each.publications) * len(each.subscriptions) for each in cases)
+    for direction in DIRECTIONS:
+        assert 0.1 < sum(len(each.expected(direction)) for each in cases) / total < 0.9, direction
+
+
+@pytest.mark.parametrize("engine", [*IN_PROCESS, "relations"])
+def test_named_cases(engine: str) -> None:
+    """All of them at once, so that publications meet subscriptions of other cases as well."""
+    asked = IN_PROCESS.get(engine, relational)
+    known = [each for each in CASES if each.relational or asked is not relational]
+    publications = {each.name: each.publication for each in known}
+    subscriptions = {each.name: each.subscription for each in known}
+    for direction in DIRECTIONS:
+        found = asked(publications, subscriptions, SCHEMA, direction)
+        wrong = [each.name for each in known if ((each.name, each.name) in found) is not (direction in each.meet_in)]
+        assert not wrong, direction
+
+
+@pytest.mark.parametrize("named", CASES, ids=lambda each: each.name)
+def test_the_oracle_knows_the_named_cases(named: NamedCase) -> None:
+    for direction in DIRECTIONS:
+        found = meet(named.publication, named.subscription, SCHEMA, direction)
+        assert found is (direction in named.meet_in), direction
+
+
+@pytest.mark.parametrize("engine", [*IN_PROCESS.values(), relational], ids=[*IN_PROCESS, "relations"])
+def test_nobody_meets_nobody(engine: Engine) -> None:
+    schema = case(0).schema
+    assert engine({}, {}, schema, "publication") == set()
+    assert engine({"p": "i = 1"}, {}, schema, "open") == set()
+    assert engine({}, {"s": "i = 1"}, schema, "subscription") == set()
