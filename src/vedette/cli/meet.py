@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import typer
 
 from vedette.cli.choices import Engine
@@ -107,7 +108,36 @@ def _here(
 
 
 def _on_spark(publications: Side, subscriptions: Side, schema: Schema, options: MeetOptions, terminal: Terminal) -> Any:
-    raise NotImplementedError
+    from vedette.spark.meet import meet as meet_dataframes
+    from vedette.spark.session import session
+
+    with terminal.working("starting Spark"):
+        spark = session(master=None if options.threads is None else f"local[{options.threads}]")
+    per = options.per or "publication"
+    with terminal.working("meeting"):
+        offered, wanted = (spark.createDataFrame(_numbered(side)) for side in (publications, subscriptions))
+        found = meet_dataframes(
+            offered, wanted, schema=schema, direction=options.direction, top=options.top, by=options.by, per=per
+        ).toArrow()
+        return _named(found, publications, subscriptions, per)
+
+
+def _numbered(side: Side) -> Any:
+    """Texts by their numbers, which as texts are in the order of the file: so are rows with equal scores then."""
+    whens = [record.when for record in side.records]
+    numbers = [f"{number:012}" for number in range(len(whens))]
+    return pa.table({"id": pa.array(numbers, pa.string()), "when": pa.array(whens, pa.string())})
+
+
+def _named(found: Any, publications: Side, subscriptions: Side, per: Per) -> Any:
+    """The rows of a DataFrame, which come in any order, in the order of the files or the best first, with their ids."""
+    by = ["publication", "subscription"] if "rank" not in found.column_names else [per, "rank"]
+    found = found.sort_by([(name, "ascending") for name in by])
+    for place, side in enumerate((publications, subscriptions)):
+        name = side.file.role.name
+        ids = pa.array(side.ids, pa.string()).take(found[name].combine_chunks().cast(pa.int64()))
+        found = found.set_column(place, name, ids)
+    return found
 
 
 def _note_schema(schema: Schema, publications: Side, subscriptions: Side, terminal: Terminal) -> None:
