@@ -18,6 +18,7 @@ if importlib.util.find_spec("pyspark") is None:
 
 if TYPE_CHECKING:
     from vedette.spark.match import match
+    from vedette.spark.meet import meet
     from vedette.spark.pipeline.config import load
     from vedette.spark.pipeline.run import run
     from vedette.spark.session import session
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _PLACES = {
     "load": "vedette.spark.pipeline.config",
     "match": "vedette.spark.match",
+    "meet": "vedette.spark.meet",
     "run": "vedette.spark.pipeline.run",
     "session": "vedette.spark.session",
 }
@@ -32,13 +34,14 @@ _PLACES = {
 __all__ = [
     "load",
     "match",
+    "meet",
     "run",
     "session",
 ]
 
 
 class _Package(ModuleType):
-    """Python binds a module to its name in the package when it imports it; here `match` is the function in it."""
+    """Python binds a module to its name in the package when it imports it; here names such as `match` are functions."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if not (name in _PLACES and isinstance(value, ModuleType)):

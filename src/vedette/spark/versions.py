@@ -12,12 +12,12 @@ import threading
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Generic, Protocol, Self, TypeVar
 
 from vedette.errors import FileError, VedetteError
 from vedette.files.loading import load_rows
 from vedette.files.problems import BadSubscriptions
-from vedette.files.subscriptions import SubscriptionRecord
+from vedette.files.subscriptions import SubscriptionRecord, SubscriptionRows
 from vedette.matching.matcher import Matcher
 from vedette.schema.schema import Schema
 from vedette.spark.stores import Store, Unsettled
@@ -34,6 +34,17 @@ class Version:
     version: str  # twelve hexadecimal digits of what is subscribed to
     loaded_at: dt.datetime
     subscriptions: int
+
+
+class Versioned(Protocol):
+    """Whatever is made of subscriptions."""
+
+    @property
+    def version(self) -> str:
+        """The same for the same subscriptions."""
+
+
+Held = TypeVar("Held", bound=Versioned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,21 +82,21 @@ def watch(
     return versions
 
 
-class Versions:
-    """The newest good version of what a store holds."""
+class Watched(Generic[Held]):
+    """The newest good version of what a store holds, whatever is made of it."""
 
     def __init__(
         self,
         store: Store,
         schema: Schema,
         *,
-        accepted: Callable[[Version], None] | None,
+        accepted: Callable[[Held], None] | None,
         refused: Callable[[Refusal], None] | None,
         clock: Callable[[], dt.datetime],
     ) -> None:
         self._store, self._schema, self._clock = store, schema, clock
         self._accepted, self._refused = accepted, refused
-        self._current: Version | None = None
+        self._current: Held | None = None
         self._content = ""  # hash of the subscriptions that the current version has
         self._due: dt.datetime | None = None  # when the next of them expires
         self._stamp: Hashable | None = None  # of the store as it was last judged, good or bad
@@ -95,7 +106,7 @@ class Versions:
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def current(self) -> Version:
+    def current(self) -> Held:
         """The newest good version."""
         if self._current is None:
             raise RuntimeError("no version has been loaded")
@@ -180,15 +191,20 @@ class Versions:
     def _load(self, digest: str, consequence: str) -> None:
         rows = self._store.rows(self._clock())
         content = hashlib.sha256()
-        subscriptions = load_rows(rows, self._schema, records=_hashed(rows, content), consequence=consequence)
+        ready = self._ready(rows, _hashed(rows, content), consequence)
         if self._current is None or content.hexdigest() != self._content:
-            matcher = subscriptions.compile()
-            version = Version(matcher, matcher.version, self._clock(), len(matcher))
+            version = ready()
             news = self._current is not None
             self._current, self._content = version, content.hexdigest()
             if news and self._accepted is not None:
                 self._accepted(version)
         self._due, self._good = rows.due, digest
+
+    def _ready(
+        self, rows: SubscriptionRows, records: Iterator[SubscriptionRecord], consequence: str
+    ) -> Callable[[], Held]:
+        """Read all records, which are those of the rows, and raise what is wrong; the result makes the version."""
+        raise NotImplementedError
 
     def _refuse(self, reason: str) -> None:
         if reason == self._complaint:
@@ -196,6 +212,21 @@ class Versions:
         self._complaint = reason
         if self._refused is not None:
             self._refused(Refusal(self._store.name, reason, self.current().version))
+
+
+class Versions(Watched[Version]):
+    """The newest good version of the subscriptions that a store holds, compiled."""
+
+    def _ready(
+        self, rows: SubscriptionRows, records: Iterator[SubscriptionRecord], consequence: str
+    ) -> Callable[[], Version]:
+        subscriptions = load_rows(rows, self._schema, records=records, consequence=consequence)
+
+        def compiled() -> Version:
+            matcher = subscriptions.compile()
+            return Version(matcher, matcher.version, self._clock(), len(matcher))
+
+        return compiled
 
 
 def _hashed(records: Iterator[SubscriptionRecord], into: hashlib._Hash) -> Iterator[SubscriptionRecord]:

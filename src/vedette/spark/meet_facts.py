@@ -1,0 +1,175 @@
+"""What the driver has to know of a side before it plans: read once, where the constraints are.
+
+Bad constraints are told here, all of them counted, before anything is joined.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from vedette.errors import FilterError, InputError
+from vedette.language.valuesets import ValueSet
+from vedette.meeting.reading import Constraint, Constraints, Term
+from vedette.meeting.table import Space
+from vedette.schema.columns import Column
+from vedette.schema.schema import Schema
+from vedette.schema.types import parse_type
+from vedette.spark.meet_axes import is_bounded
+from vedette.spark.meet_plan import SIGNATURES
+from vedette.spark.meet_terms import is_points, number_all, spans_of
+
+SAMPLED = 1024  # constraints of a side
+_TOLD = 5  # bad constraints in full
+
+
+@dataclass
+class Facts:
+    """Of one side, or of a part of it."""
+
+    disjuncts: int = 0
+    repeated: bool = False  # a pair may be found several times: by other disjuncts, or other values of a list
+    columns: list[Column] = field(default_factory=list)
+    null: set[str] = field(default_factory=set)  # attributes some set of which has null in it
+    several: set[str] = field(default_factory=set)  # … has several spans
+    ranges: set[str] = field(default_factory=set)  # … is more than a list of values
+    signatures: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    complete: bool = True
+    bad: list[tuple[str, str]] = field(default_factory=list)
+    bad_count: int = 0
+    sample: list[tuple[int, str]] = field(default_factory=list)  # hash of the id, text; the lowest ones
+
+    def add(self, id_: str, constraint: Constraint, space: Space) -> None:
+        """One more constraint."""
+        number_all(space, constraint)
+        self.disjuncts += len(constraint.disjuncts)
+        self.repeated |= len(constraint.disjuncts) > 1
+        for disjunct in constraint.disjuncts:
+            self.signatures[tuple(term.column.path for term in disjunct.terms)] += 1
+            for term in disjunct.terms:
+                self._see(term)
+        self.sample.append((zlib.crc32(id_.encode()), constraint.text))
+        if len(self.sample) >= 4 * SAMPLED:
+            self.prune()
+
+    def _see(self, term: Term) -> None:
+        path, allowed = term.column.path, term.allowed
+        if not is_points(term):
+            self.ranges.add(path)
+        values = allowed if isinstance(allowed, ValueSet) else getattr(allowed, "values", None)
+        if isinstance(values, ValueSet):
+            if values.null:
+                self.null.add(path)
+            if len(values.intervals) > 1:
+                self.several.add(path)
+                textual = term.column.type.kind.textual
+                self.repeated |= is_bounded(spans_of(values, textual), textual)
+
+    def prune(self) -> None:
+        """Keep what all parts together need."""
+        self.sample = heapq.nsmallest(SAMPLED, self.sample)
+        if len(self.signatures) > SIGNATURES:
+            self.complete = False
+            self.signatures = Counter(dict(self.signatures.most_common(SIGNATURES)))
+
+    def merge(self, other: Facts) -> None:
+        """Take over what another part has."""
+        self.disjuncts += other.disjuncts
+        self.repeated |= other.repeated
+        self.columns += other.columns
+        self.null |= other.null
+        self.several |= other.several
+        self.ranges |= other.ranges
+        self.signatures.update(other.signatures)
+        self.complete &= other.complete
+        self.bad += other.bad
+        self.bad_count += other.bad_count
+        self.sample += other.sample
+        self.prune()
+
+    def as_json(self) -> str:
+        """What travels to the driver."""
+        self.prune()
+        return json.dumps(
+            {
+                "disjuncts": self.disjuncts,
+                "repeated": self.repeated,
+                "columns": [(one.path, str(one.type), one.other) for one in self.columns],
+                "null": sorted(self.null),
+                "several": sorted(self.several),
+                "ranges": sorted(self.ranges),
+                "signatures": [(list(paths), count) for paths, count in self.signatures.items()],
+                "complete": self.complete,
+                "bad": self.bad,
+                "bad_count": self.bad_count,
+                "sample": self.sample,
+            }
+        )
+
+    @classmethod
+    def of_json(cls, text: str) -> Facts:
+        """The reverse."""
+        said = json.loads(text)
+        return cls(
+            said["disjuncts"],
+            said["repeated"],
+            [Column(path, parse_type(type_), other) for path, type_, other in said["columns"]],
+            set(said["null"]),
+            set(said["several"]),
+            set(said["ranges"]),
+            Counter({tuple(paths): count for paths, count in said["signatures"]}),
+            said["complete"],
+            [(id_, message) for id_, message in said["bad"]],
+            said["bad_count"],
+            [(hashed, text) for hashed, text in said["sample"]],
+        )
+
+
+def facts_of(frame: DataFrame, schema: Schema, side: str) -> Facts:
+    """The facts of a side, a DataFrame with `id` and `when`; InputError says which constraints are bad, and why."""
+    found = Facts()
+    for row in frame.mapInArrow(_reading(schema), "facts string").collect():
+        found.merge(Facts.of_json(row[0]))
+    if found.bad_count:
+        raise bad_constraints(side, found.bad, found.bad_count)
+    return found
+
+
+def bad_constraints(side: str, bad: Iterable[tuple[str, str]], count: int) -> InputError:
+    """What is wrong with the constraints of a side."""
+    told = [f"{side} {id_!r}\n" + "\n".join(f"  {line}" for line in message.splitlines()) for id_, message in bad]
+    total = f"1 {side} is bad" if count == 1 else f"{count:,} {side}s are bad"
+    more = "" if count <= _TOLD else f", {_TOLD} of which are shown"
+    return InputError("\n\n".join([*told[:_TOLD], f"{total}{more}; nothing was met."]))
+
+
+def _reading(schema: Schema) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    def facts(batches: Iterator[Any]) -> Iterator[Any]:
+        found, space, constraints = Facts(), Space(), Constraints(schema)
+        for batch in batches:
+            for id_, text in records_of(batch):
+                try:
+                    if id_ is None or text is None:
+                        raise FilterError(f"it has no {'id' if id_ is None else 'constraint'}")
+                    found.add(id_, constraints.read(text), space)
+                except FilterError as error:
+                    found.bad_count += 1
+                    if len(found.bad) < _TOLD:
+                        found.bad.append((str(id_), str(error)))
+        found.columns = list(space.columns)
+        yield pa.RecordBatch.from_arrays([pa.array([found.as_json()])], ["facts"])
+
+    return facts
+
+
+def records_of(batch: Any) -> Iterator[tuple[Any, Any]]:
+    """Ids and texts of a batch."""
+    return zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
