@@ -68,8 +68,9 @@ def elements(type_: Type, allowed: Allowed) -> Values:
 
 def ratio(part: Size, whole: Size) -> Numbers:
     """The share that the parts are of the wholes."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        counted = np.where(whole.length > 0, part.length / whole.length, part.values / whole.values)
+    with np.errstate(all="ignore"):
+        counted = np.where(whole.values > 0, part.values / whole.values, 1.0)  # no element is asked for: all of none
+        counted = np.where(whole.length > 0, part.length / whole.length, counted)
         found: Numbers = np.where(whole.rays > 0, part.rays / whole.rays, counted)
     return np.minimum(found, 1.0)
 
@@ -91,15 +92,18 @@ def tidied(kind: Kind, low: Keys, last: Keys) -> tuple[Keys, Keys]:
 def sizes(kind: Kind, low: Keys, last: Keys) -> Size:
     """The sizes of closed spans of keys, of a kind that has them as integers."""
     low, last = tidied(kind, low, last)
-    several = low < last
     count = (last.view(np.uint64) - low.view(np.uint64)).astype(np.float64) + 1.0
     nothing = np.zeros(len(low))
     if kind is Kind.BOOL:
         return Size(nothing, nothing, count)
+    lowest, highest = (LOWEST_FLOAT, INFINITY_KEY) if kind is Kind.FLOAT else (INT_MIN, INT_MAX)
+    # All but the very last value is unbounded, too: x > float '-inf'.
+    down = (low <= lowest + 1) & (last > lowest + 1)
+    up = (last >= highest - 1) & (low < highest - 1)
+    rays = down.astype(np.float64) + up
     if kind is not Kind.FLOAT:
-        return Size(((low == INT_MIN) & several) + ((last == INT_MAX) & several).astype(np.float64), nothing, count)
-    rays = ((low == LOWEST_FLOAT) & several) + ((last == INFINITY_KEY) & several).astype(np.float64)
-    bounded = several & (rays == 0) & (low < INFINITY_KEY)
+        return Size(rays, nothing, count)
+    bounded = (low < last) & (rays == 0) & (low < INFINITY_KEY)
     # Halves, since the length of a span may be beyond every float.
     length = np.where(bounded, floats(last) / 2, 0.0) - np.where(bounded, floats(low) / 2, 0.0)
     return Size(rays, length, np.ones(len(low)))

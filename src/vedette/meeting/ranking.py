@@ -63,16 +63,15 @@ class Ranking:
         p, s = np.asarray(p_disjunct, np.int64), np.asarray(s_disjunct, np.int64)
         if not isinstance(self.by, Expression):
             return _called(self.by, publications, subscriptions, p, s)
+        reckoner = Reckoner(self.by, publications, subscriptions)
         overlap = None
         if any(map(self.by.is_overlap, self.by.nodes())):
-            sides = (publications, subscriptions) if self.per == "publication" else (subscriptions, publications)
-            overlap = Shares(*sides)
-        reckoner = Reckoner(self.by, publications, subscriptions)
+            sides = (publications, p), (subscriptions, s)
+            overlap = Shares(*sides) if self.per == "publication" else Shares(*reversed(sides))
         found = np.empty(len(p))
         for first in range(0, len(p), _AT_ONCE):
             some = slice(first, first + _AT_ONCE)
-            mine, theirs = (p[some], s[some]) if self.per == "publication" else (s[some], p[some])
-            found[some] = reckoner.of(p[some], s[some], None if overlap is None else overlap.of(mine, theirs))
+            found[some] = reckoner.of(p[some], s[some], None if overlap is None else overlap.of(some))
         return found
 
     def best(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,7 +9,7 @@ from vedette.kernels.meet_rows import SET
 from vedette.meeting.allowed import Allowed
 from vedette.meeting.overlap import Size, elements, is_counted, ratio, share, sizes
 from vedette.meeting.shapes import place_shares
-from vedette.meeting.spans import Pieces, Places, Shared, common, own, spans_of, text_spans
+from vedette.meeting.spans import Pieces, Places, Shared, common, own, spans_of, term_of, text_spans
 from vedette.meeting.table import Table
 from vedette.schema.types import Kind, Type
 
@@ -25,12 +23,15 @@ class Shares:
     Attributes that one of them does not ask about do not count; where none is left, the share is 1.
     """
 
-    def __init__(self, one: Table, other: Table) -> None:
-        self._one, self._other = one, other
-        self._shared = Shared(one, other)
+    def __init__(self, first: tuple[Table, Places], second: tuple[Table, Places]) -> None:
+        self._one, self._mine = first
+        self._other, self._theirs = second
+        self._shared = Shared(self._one, self._other)
+        self._texts: dict[int, _Texts] = {}
 
-    def of(self, mine: Places, theirs: Places) -> Numbers:
-        """The product of the shares of all attributes that both disjuncts of a pair ask about."""
+    def of(self, some: slice) -> Numbers:
+        """Of some of the pairs, the product of the shares of all attributes that both disjuncts ask about."""
+        mine, theirs = self._mine[some], self._theirs[some]
         found = np.ones(len(mine))
         pair, my_term, their_term = self._shared.terms(mine, theirs)
         if not len(pair):
@@ -47,15 +48,13 @@ class Shares:
         for number in np.unique(attribute).tolist():
             rows = np.flatnonzero(attribute == number)
             type_ = self._one.space.columns[number].type
-            share_of: Callable[[Type, Places, Places], Numbers] = self._places
             if type_.kind.keyed:
-                share_of = self._keyed
+                found[rows] = self._keyed(type_, mine[rows], theirs[rows])
             elif type_.kind.textual:
-                share_of = self._texts
-            found[rows] = share_of(type_, mine[rows], theirs[rows])
+                found[rows] = self._textual(number).shares(mine[rows], theirs[rows])
+            else:
+                found[rows] = self._places(mine[rows], theirs[rows])
         return found
-
-    # ------------------------------------------------------------ by sort of attribute
 
     def _keyed(self, type_: Type, mine: Places, theirs: Places) -> Numbers:
         terms, row = np.unique(mine, return_inverse=True)
@@ -66,37 +65,63 @@ class Shares:
         part = _summed(type_.kind, both, len(mine), null)
         return ratio(part, Size(whole.rays[row], whole.length[row], whole.values[row]))
 
-    def _texts(self, type_: Type, mine: Places, theirs: Places) -> Numbers:
-        my_terms, my_set = np.unique(mine, return_inverse=True)
-        their_terms, their_set = np.unique(theirs, return_inverse=True)
-        my_sets = [elements(type_, allowed) for allowed in allowed_by(self._one, my_terms)]
-        their_sets = [elements(type_, allowed) for allowed in allowed_by(self._other, their_terms)]
-        one, other = text_spans(my_sets, their_sets)
-        both = common(one, other, my_set, their_set)
-        null = np.array([values.null for values in my_sets])[my_set]
-        both_null = null & np.array([values.null for values in their_sets])[their_set]
-        # Most texts are single ones, or all that is allowed is allowed by the other side: neither needs a measure.
-        slots = np.bincount(both.row, both.last - both.low + 1, len(mine))
-        widths = np.concatenate([[0], np.cumsum(one.last - one.low + 1)])
-        inside = (slots == np.diff(widths[one.start])[my_set]) & (both_null == null)
-        counted = np.array([is_counted(type_.kind, values) for values in my_sets])[my_set] & ~inside
-        found = np.ones(len(mine))
-        pieces = np.bincount(both.row, minlength=len(mine)) + both_null
-        found[counted] = np.minimum(pieces[counted] / (np.diff(one.start)[my_set] + null)[counted], 1.0)
-        rest = np.flatnonzero(~inside & ~counted)
-        known: dict[tuple[Allowed, Allowed], float] = {}
-        for row in rest.tolist():
-            key = my_sets[my_set[row]], their_sets[their_set[row]]
-            if key not in known:
-                known[key] = share(Type(type_.kind), *key)
-            found[row] = known[key]
-        return found
+    def _textual(self, attribute: int) -> _Texts:
+        """What all pairs say of a text or address, read once."""
+        if attribute not in self._texts:
+            terms = (
+                np.unique(term_of(table, attribute)[disjuncts])
+                for table, disjuncts in ((self._one, self._mine), (self._other, self._theirs))
+            )
+            mine, theirs = (found[found >= 0] for found in terms)
+            self._texts[attribute] = _Texts(self._one, self._other, mine, theirs)
+        return self._texts[attribute]
 
-    def _places(self, type_: Type, mine: Places, theirs: Places) -> Numbers:
+    def _places(self, mine: Places, theirs: Places) -> Numbers:
         my_terms, my_place = np.unique(mine, return_inverse=True)
         their_terms, their_place = np.unique(theirs, return_inverse=True)
         some, others = allowed_by(self._one, my_terms), allowed_by(self._other, their_terms)
         return place_shares([some[one] for one in my_place], [others[one] for one in their_place])
+
+
+class _Texts:
+    """Sets of texts or addresses: only those that overlap in part have to be measured one by one."""
+
+    def __init__(self, one: Table, other: Table, mine: Places, theirs: Places) -> None:
+        type_ = one.space.columns[int(one.attribute[mine[0]])].type
+        self._kind = type_.kind
+        self._terms = mine, theirs
+        self._sets = [
+            [elements(type_, allowed) for allowed in allowed_by(table, terms)]
+            for table, terms in ((one, mine), (other, theirs))
+        ]
+        self._one, self._other = text_spans(*self._sets)
+        self._null = [np.array([values.null for values in sets], np.bool_) for sets in self._sets]
+        self._counted = np.array([is_counted(self._kind, values) for values in self._sets[0]], np.bool_)
+        self._spans = np.diff(self._one.start)
+        self._slots = np.diff(np.concatenate([[0], np.cumsum(self._one.last - self._one.low + 1)])[self._one.start])
+        self._known: dict[tuple[Allowed, Allowed], float] = {}
+
+    def shares(self, my_terms: Places, their_terms: Places) -> Numbers:
+        """The share of each pair of terms."""
+        mine, theirs = (np.searchsorted(*both) for both in zip(self._terms, (my_terms, their_terms), strict=True))
+        both = common(self._one, self._other, mine, theirs)
+        my_null = self._null[0][mine]
+        null = my_null & self._null[1][theirs]
+        slots = np.bincount(both.row, both.last - both.low + 1, len(mine))
+        inside = (slots == self._slots[mine]) & (null == my_null)
+        counted = np.flatnonzero(self._counted[mine] & ~inside)
+        pieces = np.bincount(both.row, minlength=len(mine)) + null
+        found = np.ones(len(mine))
+        found[counted] = np.minimum(pieces[counted] / (self._spans[mine] + my_null)[counted], 1.0)
+        for row in np.flatnonzero(~inside & ~self._counted[mine]).tolist():
+            found[row] = self._measured(self._sets[0][mine[row]], self._sets[1][theirs[row]])
+        return found
+
+    def _measured(self, one: Allowed, other: Allowed) -> float:
+        found = self._known.get((one, other))
+        if found is None:
+            found = self._known[one, other] = share(Type(self._kind), one, other)
+        return found
 
 
 def allowed_by(table: Table, terms: Places) -> list[Allowed]:
