@@ -11,6 +11,7 @@ from vedette.kernels.compile import kernel
 from vedette.kernels.meet_rows import (
     ABOUT,
     ATTRIBUTE,
+    EMPTY_BIT,
     LAST,
     LOW,
     NULL_BIT,
@@ -25,6 +26,7 @@ from vedette.kernels.meet_rows import (
     Terms,
     count_candidates,
     list_candidates,
+    sketch_of,
 )
 
 # Whose attributes have to be among those of the other: the probe's, the listed one's, nobody's.
@@ -59,8 +61,16 @@ def meeting_pairs(
             return written, probe
         first, end = p_start[probe], p_start[probe + 1]
         asked = end - first
+        every = mode == OPEN or (mode == PROBE_WITHIN and asked == 0)
+        for term in range(first, end):
+            attribute = p_rows[term, ABOUT] & ATTRIBUTE
+            if attribute < attributes:
+                term_of[attribute] = term
         count = 0
-        if mode == PROBE_WITHIN and asked > 0:
+        exact = False  # whoever is listed, meets, but may be listed twice
+        if every:
+            count = everyone
+        elif mode == PROBE_WITHIN:
             best, fewest = first, np.int64(-1)
             for term in range(first, end):
                 may = count_candidates(listed, places, probes, term)
@@ -69,27 +79,31 @@ def meeting_pairs(
                 if may == 0:
                     break
             if fewest > 0:
-                count = list_candidates(listed, places, probes, best, candidates, 0)
-        elif mode == LISTED_WITHIN:
+                asks = p_rows[best, ABOUT]
+                sketch = sketch_of(listed, probes, asks & ATTRIBUTE, term_of, False)
+                exact = asked == 1 and (asks >> SORT_SHIFT) & SORT == SET
+                if exact and not asks & (NULL_BIT | SEVERAL_BIT):
+                    # All that is asked is that one span is touched: nobody is listed twice.
+                    more = list_candidates(listed, places, probes, best, sketch, out_met, written)
+                    for place in range(written, more):
+                        out_probe[place] = probe
+                    written = more
+                else:
+                    count = list_candidates(listed, places, probes, best, sketch, candidates, 0)
+        else:
             for place in range(free.shape[0]):
                 candidates[place] = free[place]
             count = free.shape[0]
             for term in range(first, end):
-                count = list_candidates(listed, places, probes, term, candidates, count)
-        else:
-            count = everyone
-        every = mode == OPEN or (mode == PROBE_WITHIN and asked == 0)
-        if count == 0:
-            continue
-        for term in range(first, end):
-            attribute = p_rows[term, ABOUT] & ATTRIBUTE
-            if attribute < attributes:
-                term_of[attribute] = term
+                attribute = p_rows[term, ABOUT] & ATTRIBUTE
+                if attribute < listed.start.shape[0] - 1:
+                    sketch = sketch_of(listed, probes, attribute, term_of, True)
+                    count = list_candidates(listed, places, probes, term, sketch, candidates, count)
         for number in range(count):
             other = number if every else candidates[number]
             shared = 0
             meets = True
-            for row in range(s_start[other], s_start[other + 1]):
+            for row in range(s_start[other], s_start[other] if exact else s_start[other + 1]):
                 about = s_rows[row, ABOUT]
                 term = term_of[about & ATTRIBUTE]
                 if term < 0:
@@ -100,21 +114,25 @@ def meeting_pairs(
                 asks = p_rows[term, ABOUT]
                 sort, wanted = (about >> SORT_SHIFT) & SORT, (asks >> SORT_SHIFT) & SORT
                 shared += 1
-                if about & asks & NULL_BIT:
-                    continue
                 if sort == SET and wanted == SET:
-                    if s_rows[row, LOW] > p_rows[term, LAST] or p_rows[term, LOW] > s_rows[row, LAST]:
+                    if about & asks & NULL_BIT:
+                        continue
+                    if (
+                        (about | asks) & EMPTY_BIT
+                        or s_rows[row, LOW] > p_rows[term, LAST]
+                        or p_rows[term, LOW] > s_rows[row, LAST]
+                    ):
                         meets = False
                         break
                     if not (about | asks) & SEVERAL_BIT:
                         continue
                 elif sort == SET:  # of lists and places a set says whether there is a value
-                    if s_rows[row, LOW] > s_rows[row, LAST]:
+                    if about & EMPTY_BIT:
                         meets = False
                         break
                     continue
                 elif wanted == SET:
-                    if p_rows[term, LOW] > p_rows[term, LAST]:
+                    if asks & EMPTY_BIT:
                         meets = False
                         break
                     continue
@@ -130,7 +148,7 @@ def meeting_pairs(
                         meets = False
                         break
                     continue
-                elif sort == wanted:
+                elif sort == wanted or about & asks & NULL_BIT:  # some and every element: null may be one
                     continue
                 # Spans of both, side by side.
                 i, i_end = s_rows[row, SPANS], s_rows[row + 1, SPANS]
@@ -146,7 +164,7 @@ def meeting_pairs(
                         break
                 if not meets:
                     break
-            if not meets or (mode == PROBE_WITHIN and shared < asked) or seen[other] == probe:
+            if not meets or (mode == PROBE_WITHIN and shared < asked and not exact) or seen[other] == probe:
                 continue
             seen[other] = probe
             out_probe[written] = probe

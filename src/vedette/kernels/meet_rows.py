@@ -3,6 +3,10 @@
 A term is a row: what it is about, the hull of what it allows, and where its spans begin (there is one row more at the
 end). An index lists the spans of every attribute by their low ends, with the highest ends of blocks of them as a tree,
 so that those that overlap a span are found in the time that listing them takes, and counted in that of two searches.
+
+Beside each listed span stands a sketch: what its disjunct allows four other attributes to be, in levels, so that most
+candidates are passed over without being looked up. A sketch is two words of four lanes. A lane has a level, or MARK
+on the side where what is not asked about has to fail: no level reaches it.
 """
 
 from __future__ import annotations
@@ -22,8 +26,14 @@ SORT = 3  # after the shift
 SET, ANY, ALL, PLACE = 0, 1, 2, 3
 NULL_BIT = 1 << 34
 SEVERAL_BIT = 1 << 35  # more spans than one
+EMPTY_BIT = 1 << 36  # no span
 BLOCK = 32
 LOWEST = -(2**63)
+
+COMPANIONS = 4
+LANE = 15  # bits of a level, and one more that is free
+MARK = 4095
+_FREE = sum(1 << (LANE * (lane + 1) - 1) for lane in range(COMPANIONS))
 
 
 class Terms(NamedTuple):
@@ -33,6 +43,8 @@ class Terms(NamedTuple):
     rows: NDArray[np.int64]  # terms + 1, 4
     low: NDArray[np.int64]  # closed spans, ascending and apart within a term
     last: NDArray[np.int64]
+    level_low: NDArray[np.int64]  # of each term
+    level_last: NDArray[np.int64]
 
 
 class Listed(NamedTuple):
@@ -42,12 +54,17 @@ class Listed(NamedTuple):
     low: NDArray[np.int64]
     last: NDArray[np.int64]
     disjunct: NDArray[np.int32]
+    before: NDArray[np.int64]  # where the span of the same term that comes before it ends
+    again: NDArray[np.bool_]  # there is such a span
+    sketch_low: NDArray[np.int64]
+    sketch_last: NDArray[np.int64]
+    companion: NDArray[np.int32]  # attributes, 4: whose levels stand in the sketches; -1: nobody's
     sorted_last: NDArray[np.int64]
     tree_start: NDArray[np.int64]  # attributes + 1
     tree: NDArray[np.int64]
     other_start: NDArray[np.int64]  # lists and places
     other: NDArray[np.int32]
-    null_start: NDArray[np.int64]  # null is allowed
+    null_start: NDArray[np.int64]  # sets that null is in
     null: NDArray[np.int32]
     free: NDArray[np.int32]  # disjuncts without terms
 
@@ -97,7 +114,7 @@ def above(values: NDArray[np.int64], begin: int, end: int, value: int) -> int:
 
 @kernel
 def count_candidates(listed: Listed, places: Places, probes: Terms, term: int) -> int:
-    """How many `list_candidates` would list, at most."""
+    """How many rows `list_candidates` would look at, at most."""
     rows = probes.rows
     about = rows[term, ABOUT]
     attribute, sort = about & ATTRIBUTE, (about >> SORT_SHIFT) & SORT
@@ -105,17 +122,16 @@ def count_candidates(listed: Listed, places: Places, probes: Terms, term: int) -
         return 0
     begin, end = listed.start[attribute], listed.start[attribute + 1]
     others = listed.other_start[attribute + 1] - listed.other_start[attribute]
+    if sort == PLACE:
+        return end - begin + places.start[term + 1] - places.start[term]
+    if sort != SET:
+        return end - begin + others
     found = 0
     if about & NULL_BIT:
         found += listed.null_start[attribute + 1] - listed.null_start[attribute]
-    if sort == PLACE:
-        return found + end - begin + places.start[term + 1] - places.start[term]
-    if sort != SET:
-        return found + end - begin + others
-    first, stop = rows[term, SPANS], rows[term + 1, SPANS]
-    if first < stop:
+    if not about & EMPTY_BIT:
         found += others
-    for span in range(first, stop):
+    for span in range(rows[term, SPANS], rows[term + 1, SPANS]):
         low, last = probes.low[span], probes.last[span]
         found += above(listed.low, begin, end, last) - begin
         if low > LOWEST:
@@ -124,8 +140,34 @@ def count_candidates(listed: Listed, places: Places, probes: Terms, term: int) -
 
 
 @kernel
+def sketch_of(
+    listed: Listed, probes: Terms, attribute: int, term_of: NDArray[np.int32], listed_within: bool
+) -> tuple[int, int]:
+    """What the probe whose terms are in `term_of` allows the companions of an attribute to be, as two words."""
+    words_low, words_last = np.int64(0), np.int64(0)
+    for lane in range(COMPANIONS):
+        companion = listed.companion[attribute, lane]
+        low, last = np.int64(0), np.int64(MARK)
+        if companion >= 0:
+            term = term_of[companion]
+            if term >= 0:
+                low, last = probes.level_low[term], probes.level_last[term]
+            elif listed_within:
+                low, last = np.int64(MARK), np.int64(0)
+        words_low |= low << (LANE * lane)
+        words_last |= last << (LANE * lane)
+    return words_low, words_last
+
+
+@kernel
 def list_candidates(
-    listed: Listed, places: Places, probes: Terms, term: int, candidates: NDArray[np.int32], count: int
+    listed: Listed,
+    places: Places,
+    probes: Terms,
+    term: int,
+    sketch: tuple[int, int],
+    candidates: NDArray[np.int32],
+    count: int,
 ) -> int:
     """Write behind `count` which disjuncts may meet a term: no row twice. Returns how many there are then."""
     rows = probes.rows
@@ -135,7 +177,7 @@ def list_candidates(
         return count
     begin, end = listed.start[attribute], listed.start[attribute + 1]
     disjunct = listed.disjunct
-    if about & NULL_BIT:
+    if sort == SET and about & NULL_BIT:
         for place in range(listed.null_start[attribute], listed.null_start[attribute + 1]):
             candidates[count] = listed.null[place]
             count += 1
@@ -144,7 +186,7 @@ def list_candidates(
             if places.disjunct[place] >= 0:
                 candidates[count] = places.disjunct[place]
                 count += 1
-    elif sort != SET or rows[term, SPANS] < rows[term + 1, SPANS]:
+    elif sort != SET or not about & EMPTY_BIT:
         for place in range(listed.other_start[attribute], listed.other_start[attribute + 1]):
             candidates[count] = listed.other[place]
             count += 1
@@ -159,18 +201,27 @@ def list_candidates(
         if span > rows[term, SPANS]:
             after = above(listed.low, begin, end, probes.last[span - 1])
         stop = above(listed.low, after, end, probes.last[span])
-        count = _list_span(listed, attribute, after, stop, probes.low[span], candidates, count)
+        count = _list_span(listed, attribute, after, stop, probes.low[span], sketch, candidates, count)
     return count
 
 
 @kernel
 def _list_span(
-    listed: Listed, attribute: int, after: int, stop: int, low: int, candidates: NDArray[np.int32], count: int
+    listed: Listed,
+    attribute: int,
+    after: int,
+    stop: int,
+    low: int,
+    sketch: tuple[int, int],
+    candidates: NDArray[np.int32],
+    count: int,
 ) -> int:
-    """List those of [after, stop) that end at `low` or later."""
+    """List those of [after, stop) that end at `low` or later, and whose sketch fits; of each term the first only."""
     begin, at = listed.start[attribute], listed.tree_start[attribute]
     size = (listed.tree_start[attribute + 1] - at) // 2
-    last, tree, disjunct = listed.last, listed.tree, listed.disjunct
+    last, tree, disjunct, before, again = listed.last, listed.tree, listed.disjunct, listed.before, listed.again
+    sketch_low, sketch_last = listed.sketch_low, listed.sketch_last
+    mine_low, mine_last = sketch[0], sketch[1] | _FREE
     if after >= stop:
         return count
     block = (after - begin) // BLOCK
@@ -197,7 +248,10 @@ def _list_span(
             if block > final:
                 return count
         for place in range(max(after, begin + block * BLOCK), min(stop, begin + (block + 1) * BLOCK)):
-            candidates[count] = disjunct[place]
-            count += int(last[place] >= low)
+            # A lane keeps its free bit where the one level does not exceed the other.
+            fits = ((sketch_last[place] | _FREE) - mine_low) & (mine_last - sketch_low[place]) & _FREE
+            if last[place] >= low and fits == _FREE and not (again[place] and before[place] >= low):
+                candidates[count] = disjunct[place]
+                count += 1
         block += 1
     return count

@@ -7,6 +7,7 @@ that overlaps the fewest, and a probe looks under all of its own. Every candidat
 
 from __future__ import annotations
 
+import itertools
 from functools import cached_property
 
 import numpy as np
@@ -16,6 +17,7 @@ from vedette.kernels.meet_pairs import LISTED_WITHIN, OPEN, PROBE_WITHIN, Room, 
 from vedette.kernels.meet_rows import BLOCK, SET, Listed, fill_trees
 from vedette.meeting.direction import Direction, Per
 from vedette.meeting.places import PlaceTree, no_places
+from vedette.meeting.sketches import Levels, companions, sketches
 from vedette.meeting.table import Slots, Table
 from vedette.schema.keys import INT_MIN
 
@@ -28,7 +30,10 @@ class Index:
 
     def __init__(self, table: Table) -> None:
         self.table = table
-        self._terms = table.terms()
+        self._attributes = len(table.space)  # of which more may become known later
+        self._levels = Levels.of(table, self._attributes)
+        self._own_levels = self._levels.levels(table)
+        self._terms = table.terms(self._own_levels)
 
     @property
     def slots(self) -> Slots:
@@ -54,7 +59,7 @@ class Index:
             probe=np.empty(max(min(_ROOM, disjuncts * len(probes.owner)), disjuncts, 1), np.int32),
             met=np.empty(max(min(_ROOM, disjuncts * len(probes.owner)), disjuncts, 1), np.int32),
         )
-        terms = probes.terms()
+        terms = probes.terms(self._levels.levels(probes))
         found: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = []
         begin = 0
         while begin < len(probes.owner):
@@ -73,45 +78,54 @@ class Index:
     @cached_property
     def _listed(self) -> Listed:
         """Every term under its attribute."""
-        return self._list(np.ones(len(self.table.attribute), np.bool_))
+        return self._list(np.ones(len(self.table.attribute), np.bool_), False)
 
     @cached_property
     def _filed(self) -> Listed:
         """Every disjunct under one term."""
-        return self._list(self._chosen)
+        return self._list(self._chosen, True)
+
+    @cached_property
+    def _share(self) -> NDArray[np.float64]:
+        """The share of what is said of its attribute that a term overlaps."""
+        table = self.table
+        share = np.ones(len(table.attribute))
+        share[table.place >= 0] = _PLACE_SHARE
+        overlapping = np.zeros(len(table.low))
+        term = self._term_of_span
+        attribute = table.attribute[term]
+        order = np.argsort(attribute, kind="stable")
+        starts = _starts(attribute[order], self._attributes)
+        for begin, end in itertools.pairwise(starts):
+            own = order[begin:end]
+            begun = np.searchsorted(np.sort(table.low[own]), table.last[own], "right")
+            over = np.searchsorted(np.sort(table.last[own]), table.low[own], "left")
+            overlapping[own] = (begun - over) / max(1, end - begin)
+        sets = table.sort == SET
+        share[sets] = np.minimum(np.bincount(term, overlapping, len(share)), 1.0)[sets]
+        return share
 
     @cached_property
     def _chosen(self) -> NDArray[np.bool_]:
-        """The term of every disjunct that the least share of what is said of its attribute overlaps."""
-        table, everyone = self.table, self._listed
-        share = np.ones(len(table.attribute))
-        share[table.place >= 0] = _PLACE_SHARE
-        span_term = np.repeat(np.arange(len(table.attribute)), np.diff(table.span_start))
-        overlapping = np.zeros(len(table.low))
-        attribute = table.attribute[span_term]
-        for number in np.unique(attribute):
-            begin, end = everyone.start[number], everyone.start[number + 1]
-            if begin == end:
-                continue
-            own = attribute == number
-            begun = np.searchsorted(everyone.low[begin:end], table.last[own], "right")
-            over = np.searchsorted(everyone.sorted_last[begin:end], table.low[own], "left")
-            overlapping[own] = (begun - over) / (end - begin)
-        sets = table.sort == SET
-        share[sets] = np.minimum(np.bincount(span_term, overlapping, len(share)), 1.0)[sets]
-        chosen = np.zeros(len(share), np.bool_)
-        # The first of each disjunct, with the smallest share first.
-        disjunct = table.disjunct
-        order = np.lexsort((share, disjunct))
-        firsts = np.flatnonzero(np.diff(disjunct[order], prepend=-1))
-        chosen[order[firsts]] = True
+        """The term of every disjunct that overlaps the least share."""
+        disjunct = self.table.disjunct
+        chosen = np.zeros(len(disjunct), np.bool_)
+        order = np.lexsort((self._share, disjunct))
+        chosen[order[np.flatnonzero(np.diff(disjunct[order], prepend=-1))]] = True
         return chosen
 
-    def _list(self, chosen: NDArray[np.bool_]) -> Listed:
-        table = self.table
-        attributes = len(table.space)
+    @cached_property
+    def _term_of_span(self) -> NDArray[np.int64]:
+        return np.repeat(np.arange(len(self.table.attribute)), np.diff(self.table.span_start))
+
+    @cached_property
+    def _companions(self) -> NDArray[np.int32]:
+        return companions(self.table, self._share, self._attributes)
+
+    def _list(self, chosen: NDArray[np.bool_], listed_within: bool) -> Listed:
+        table, span_term = self.table, self._term_of_span
+        attributes = self._attributes
         disjunct, sets = table.disjunct, table.sort == SET
-        span_term = np.repeat(np.arange(len(table.attribute)), np.diff(table.span_start))
         spans = np.flatnonzero((chosen & sets)[span_term])
         attribute = table.attribute[span_term[spans]]
         order = np.lexsort((table.last[spans], table.low[spans], attribute))
@@ -121,12 +135,20 @@ class Index:
         sizes = np.maximum(1, -(-np.diff(start) // BLOCK))
         leaves = 1 << np.ceil(np.log2(sizes)).astype(np.int64)
         tree_start = np.concatenate([[0], np.cumsum(2 * leaves)]).astype(np.int64)
-        others, nulls = (_by_attribute(np.flatnonzero(chosen & each), table) for each in (~sets, table.null))
+        others, nulls = (_by_attribute(np.flatnonzero(chosen & each), table) for each in (~sets, sets & table.null))
+        whose = disjunct[span_term[spans]]
+        again = spans > table.span_start[span_term[spans]]
+        words = sketches(table, self._own_levels, self._companions, (attribute, whose), listed_within)
         listed = Listed(
             start=start,
             low=table.low[spans],
             last=last,
-            disjunct=disjunct[span_term[spans]],
+            disjunct=whose,
+            before=np.where(again, table.last[np.maximum(spans - 1, 0)], INT_MIN),
+            again=again,
+            sketch_low=words[0],
+            sketch_last=words[1],
+            companion=self._companions,
             sorted_last=last[np.lexsort((last, attribute))],
             tree_start=tree_start,
             tree=np.full(tree_start[-1], INT_MIN, np.int64),

@@ -86,7 +86,8 @@ class Pairs:
         together = one.astype(np.int64) * width + other
         # Often they come in order, and once, already.
         if len(together) > 1 and not bool((together[1:] > together[:-1]).all()):
-            together = np.unique(together)
+            together.sort()
+            together = together[np.diff(together, prepend=-1) > 0]
         return np.divmod(together, width)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.errors import FilterError
-from vedette.kernels.meet_rows import ALL, ANY, NULL_BIT, PLACE, SET, SEVERAL_BIT, SORT_SHIFT, Terms
+from vedette.kernels.meet_rows import ALL, ANY, EMPTY_BIT, NULL_BIT, PLACE, SET, SEVERAL_BIT, SORT_SHIFT, Terms
 from vedette.language.valuesets import ValueSet
 from vedette.meeting.allowed import Allowed, Elements, Place, Values
 from vedette.meeting.reading import Constraint, Term
@@ -27,7 +27,6 @@ from vedette.schema.keys import INT_MAX, INT_MIN
 # Attribute -> the bounds of texts or addresses that its slots begin with, ascending.
 Slots: TypeAlias = Mapping[int, Sequence[bytes]]
 _SORTS = {"any": ANY, "all": ALL}
-_EMPTY_HULL = INT_MAX, INT_MIN
 
 
 class Space:
@@ -171,8 +170,8 @@ class Table:
             places,
         )
 
-    def terms(self) -> Terms:
-        """The rows that kernels read; terms of a disjunct are by attribute."""
+    def terms(self, levels: tuple[NDArray[np.int64], NDArray[np.int64]]) -> Terms:
+        """The rows that kernels read, with the lowest and the highest level of each."""
         count = len(self.attribute)
         rows = np.zeros((count + 1, 4), np.int64)
         sizes = np.diff(self.span_start)
@@ -180,12 +179,12 @@ class Table:
         rows[:count, 0] |= self.sort.astype(np.int64) << SORT_SHIFT
         rows[:count, 0] |= np.where(self.null, NULL_BIT, 0)
         rows[:count, 0] |= np.where(sizes > 1, SEVERAL_BIT, 0)
-        rows[:count, 1], rows[:count, 2] = _EMPTY_HULL
+        rows[:count, 0] |= np.where(sizes == 0, EMPTY_BIT, 0)
         some = sizes > 0
         rows[:count, 1][some] = self.low[self.span_start[:-1][some]]
         rows[:count, 2][some] = self.last[self.span_start[1:][some] - 1]
         rows[:, 3] = self.span_start
-        return Terms(self.term_start, rows, self.low, self.last)
+        return Terms(self.term_start, rows, self.low, self.last, *levels)
 
     @property
     def disjunct(self) -> NDArray[np.int32]:
