@@ -262,3 +262,30 @@ def test_in_a_process_of_its_own(places: tuple[Path, Path]) -> None:
     done = process("meet", *places, "-o", "-", "-q")
     assert (done.returncode, done.stderr) == (0, "")
     assert pairs(done.stdout) == BY_DIRECTION["publication"]
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(
+    ("direction", "more"),
+    [("publication", ()), ("subscription", ("--top", "1")), ("open", ("--by", "price", "--per", "subscription"))],
+)
+def test_spark_finds_the_same_in_the_same_order(
+    places: tuple[Path, Path], tmp_path: Path, direction: str, more: tuple[str, ...]
+) -> None:
+    texts = []
+    for engine in ("local", "spark"):
+        out = tmp_path / f"{engine}.jsonl"
+        result = vedette("meet", *places, "-o", out, "--engine", engine, "--direction", direction, *more)
+        assert result.exit_code == 0, result.stderr
+        texts.append(out.read_text())
+    assert texts[1] == texts[0]
+    assert texts[0]
+
+
+@pytest.mark.usefixtures("spark")
+def test_spark_and_nobody_on_one_side(places: tuple[Path, Path], tmp_path: Path) -> None:
+    nobody = write_lines(tmp_path / "nobody.jsonl", [])
+    result = vedette("meet", nobody, places[1], "-o", tmp_path / "met.parquet", "--engine", "spark")
+    assert result.exit_code == 0, result.stderr
+    assert pq.read_table(tmp_path / "met.parquet").num_rows == 0
