@@ -20,7 +20,8 @@ from benchmarks.meeting_workloads import BELOW, DIFFERENT, EQUAL, Constraints, W
 from vedette.kernels.meet_rows import PLACE, SET
 from vedette.meeting import queries
 from vedette.meeting.allowed import Area, Place
-from vedette.meeting.meet import Sides
+from vedette.meeting.index import Index
+from vedette.meeting.meet import Pairs
 from vedette.meeting.reading import Constraint
 from vedette.meeting.reading import Constraints as Reader
 from vedette.meeting.relations import FAMILIES
@@ -44,25 +45,26 @@ def in_order(found: Found) -> Numbers:
 
 
 class Local:
-    """Both sides as tables, the lists of the standing side made."""
+    """The subscriptions with their index, and the publications that ask it.
 
-    name = "local"
+    Both are made from columns of constants, since there are many; texts become the same tables, more slowly.
+    """
 
-    def __init__(self, publications: Table, subscriptions: Table) -> None:
-        self._sides = Sides(publications, subscriptions)
-        self.find()
+    def __init__(self, workload: Workload) -> None:
+        self._schema, self._space = workload.schema, Space()
+        self._subscriptions = table_of(workload.subscriptions, self._schema, self._space)
+        self._index = Index(self._subscriptions)
+        self.publish(workload.publications)
 
-    @classmethod
-    def of(cls, workload: Workload) -> Local:
-        """From columns of constants, as large workloads are: texts become the same tables, more slowly."""
-        space = Space()
-        return cls(
-            *(table_of(side, workload.schema, space) for side in (workload.publications, workload.subscriptions))
-        )
+    def publish(self, publications: Constraints) -> None:
+        """These ask from now on."""
+        self._publications = table_of(publications, self._schema, self._space)
+        self.find()  # makes lists and compiles kernels, where that has not been done
 
     def find(self) -> Found:
         """All pairs."""
-        return self._sides.pairs("publication").constraints()
+        pairs = self._index.pairs(self._publications, "publication", "subscription")
+        return Pairs(self._publications, self._subscriptions, *pairs).constraints()
 
 
 def read(side: Constraints, schema: dict[str, str]) -> list[Constraint]:
@@ -139,11 +141,19 @@ class Relational:
     def __init__(self, workload: Workload) -> None:
         self._connection = duckdb.connect()
         self._connection.execute("set threads = 1")
-        sides = workload.publications.relations("publication"), workload.subscriptions.relations("subscription")
-        self.pairs = queries.pairs_in(*sides)
-        for side in sides:
-            for name, table in side.items():
+        self._subscriptions = workload.subscriptions.relations("subscription")
+        for name, table in self._subscriptions.items():
+            self._load(name, table)
+        self.pairs: list[queries.Pair] = []
+        self.publish(workload.publications)
+
+    def publish(self, publications: Constraints) -> None:
+        """These are the publications from now on."""
+        relations = publications.relations("publication")
+        for name, table in relations.items():
+            if len(table) or not self.pairs:  # a workload has the same types throughout
                 self._load(name, table)
+        self.pairs = queries.pairs_in(relations, self._subscriptions)
 
     def __enter__(self) -> Relational:
         return self
@@ -153,7 +163,7 @@ class Relational:
 
     def _load(self, name: str, table: pa.Table) -> None:
         self._connection.register("incoming", table)
-        self._connection.execute(f"CREATE TABLE {name} AS SELECT * FROM incoming")
+        self._connection.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM incoming")
         self._connection.unregister("incoming")
         indexed = {"val": "op, val", "count": "id, disjunct_id"}
         for column, columns in indexed.items():

@@ -77,6 +77,12 @@ class Constraints:
     def __len__(self) -> int:
         return len(self.variable)
 
+    def part(self, first: int, count: int) -> Constraints:
+        """Some of them, in a row."""
+        some = slice(first, first + count)
+        edges = None if self.edges is None else self.edges[some]
+        return Constraints(self.variable[some], self.op[some], self.value[some], edges)
+
     def texts(self) -> list[str]:
         """As people write them."""
         if self.edges is not None:

@@ -29,7 +29,7 @@ FACTORS = [
 
 
 def _pairs(workload: Workload) -> int:
-    return len(Local.of(workload).find()[0])
+    return len(Local(workload).find()[0])
 
 
 @pytest.mark.parametrize("factors", FACTORS, ids=str)
@@ -67,7 +67,7 @@ def test_places_of_both_sides_are_apart_but_for_those_planted() -> None:
 
 
 def test_uniform_values_give_the_papers_two_pairs_and_far_too_many() -> None:
-    found = [_pairs(generate("uniform", Factors(all_operators=False), seed)) for seed in range(8)]
+    found = [_pairs(generate("uniform", Factors(all_operators=False), seed)) for seed in range(4)]
     assert 0.5 < np.mean(found) < 4  # the paper expects 2
     assert _pairs(generate("uniform", Factors(subscriptions=10_000))) > 100 * 10_000 / 50 / 2
 
