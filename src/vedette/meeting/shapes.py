@@ -17,7 +17,7 @@ from vedette.meeting.allowed import Allowed, Area, Disc, Elements, Place, geomet
 
 Numbers = NDArray[np.float64]
 
-_CORNERS = 128  # of a disc
+_CORNERS = 64  # of a disc
 
 
 def place_shares(some: Sequence[Allowed], others: Sequence[Allowed]) -> Numbers:
