@@ -45,6 +45,9 @@ def compile_all() -> None:
     stream = vd.StreamMatcher(subscriptions)
     stream.process(events)
     vd.StreamMatcher.from_bytes(stream.to_bytes(), subscriptions).process(events[:1])
+    wanted = {"s": "x > 1 and name = 'a'", "t": "x != 3 or name is null"}
+    for direction in ("publication", "subscription", "open"):
+        vd.meet({"p": "x between 1 and 3", "q": "x = 2"}, wanted, direction=direction)
 
 
 if __name__ == "__main__":

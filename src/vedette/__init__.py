@@ -9,6 +9,7 @@
     matcher.match_batch(arrow_table)                   # an Arrow table (event, subscription)
     vd.OperatorMatcher(subscriptions, operators)       # filters that call your own functions, as rarely as possible
     vd.StreamMatcher(subscriptions).process(events)    # patterns over several events, too
+    vd.meet(offers, wants)                             # publications that are constraints themselves
     vd.spark.match(events, subscriptions)              # DataFrame in, DataFrame out; needs the extra [spark]
 
 Everything is imported when it is first used, so that `import vedette` costs nothing.
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from vedette.matching.live import LiveMatcher
     from vedette.matching.matcher import Matcher, MatchPairs
     from vedette.matching.subscriptions import Subscriptions
+    from vedette.meeting.meet import meet
+    from vedette.meeting.standing import Meeting
     from vedette.operators.matcher import OperatorMatcher
     from vedette.operators.operator import Cache, operator
     from vedette.operators.registry import Operators
@@ -56,6 +59,7 @@ _PLACES = {
     "LiveMatcher": "vedette.matching.live",
     "MatchPairs": "vedette.matching.matcher",
     "Matcher": "vedette.matching.matcher",
+    "Meeting": "vedette.meeting.standing",
     "Model": "vedette.prediction.model",
     "OperatorMatcher": "vedette.operators.matcher",
     "Operators": "vedette.operators.registry",
@@ -63,6 +67,7 @@ _PLACES = {
     "Schema": "vedette.schema.schema",
     "StreamMatcher": "vedette.prediction.stream",
     "Subscriptions": "vedette.matching.subscriptions",
+    "meet": "vedette.meeting.meet",
     "operator": "vedette.operators.operator",
     "spark": "vedette.spark",
 }
@@ -78,6 +83,7 @@ __all__ = [
     "LiveMatcher",
     "MatchPairs",
     "Matcher",
+    "Meeting",
     "Model",
     "NotInstalled",
     "NotSupported",
@@ -93,6 +99,7 @@ __all__ = [
     "UnknownSubscription",
     "VedetteError",
     "__version__",
+    "meet",
     "operator",
     "spark",
 ]
