@@ -125,8 +125,9 @@ def _attribute(space: Space, number: int, facts: tuple[Facts, Facts]) -> Attribu
     path, type_ = space.attributes[number], space.columns[number].type
     null = all(path in side.null for side in facts)
     several = any(path in side.several for side in facts)
+    empty = any(path in side.empty for side in facts)
     points = not any(path in side.ranges for side in facts)
-    return Attribute(path, type_.kind, type_.is_list, null, several, points)
+    return Attribute(path, type_.kind, type_.is_list, null, several, empty, points)
 
 
 def _sample(facts: Facts, attributes: list[Attribute], numbers: dict[str, int], schema: Schema, asking: bool) -> Sample:

@@ -40,6 +40,7 @@ class Facts:
     columns: list[Column] = field(default_factory=list)
     null: set[str] = field(default_factory=set)  # attributes some set of which has null in it
     several: set[str] = field(default_factory=set)  # … has several spans
+    empty: set[str] = field(default_factory=set)  # … has no value in it
     ranges: set[str] = field(default_factory=set)  # … is more than a list of values
     signatures: Counter[tuple[str, ...]] = field(default_factory=Counter)
     complete: bool = True
@@ -68,6 +69,8 @@ class Facts:
         if isinstance(values, ValueSet):
             if values.null:
                 self.null.add(path)
+            if not values.intervals:
+                self.empty.add(path)
             if len(values.intervals) > 1:
                 self.several.add(path)
                 textual = term.column.type.kind.textual
@@ -87,6 +90,7 @@ class Facts:
         self.columns += other.columns
         self.null |= other.null
         self.several |= other.several
+        self.empty |= other.empty
         self.ranges |= other.ranges
         self.signatures.update(other.signatures)
         self.complete &= other.complete
@@ -105,6 +109,7 @@ class Facts:
                 "columns": [(one.path, str(one.type), one.other) for one in self.columns],
                 "null": sorted(self.null),
                 "several": sorted(self.several),
+                "empty": sorted(self.empty),
                 "ranges": sorted(self.ranges),
                 "signatures": [(list(paths), count) for paths, count in self.signatures.items()],
                 "complete": self.complete,
@@ -124,6 +129,7 @@ class Facts:
             [Column(path, parse_type(type_), other) for path, type_, other in said["columns"]],
             set(said["null"]),
             set(said["several"]),
+            set(said["empty"]),
             set(said["ranges"]),
             Counter({tuple(paths): count for paths, count in said["signatures"]}),
             said["complete"],

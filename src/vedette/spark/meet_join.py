@@ -72,6 +72,9 @@ def _asked(plan: Plan, number: int, attribute: Attribute) -> str:
 def _test(attribute: Attribute, number: int) -> str:
     """Whether what two terms allow of an attribute has something in common; null or false if one is not there."""
     overlap = _overlap(attribute.textual, f"p_l{number}", f"p_h{number}", f"s_l{number}", f"s_h{number}")
+    if attribute.empty and not attribute.textual:
+        # The first and the last key, turned round, touch what goes from one to the other.
+        overlap += f" AND p_l{number} <= p_h{number} AND s_l{number} <= s_h{number}"
     if attribute.several:
         overlap = (
             f"{overlap} AND ((p_m{number} IS NULL AND s_m{number} IS NULL) OR {_spans_overlap(attribute, number)})"

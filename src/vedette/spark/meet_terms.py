@@ -41,6 +41,7 @@ class Attribute:
     is_list: bool
     null: bool = True  # sets of both sides have null in them
     several: bool = True  # some set is of several spans
+    empty: bool = True  # some set has no value in it, only null
     points: bool = False  # every term of both sides is a value, or a list of values
 
     @property
