@@ -151,8 +151,7 @@ class Relational:
         """These are the publications from now on."""
         relations = publications.relations("publication")
         for name, table in relations.items():
-            if len(table) or not self.pairs:  # a workload has the same types throughout
-                self._load(name, table)
+            self._load(name, table)
         self.pairs = queries.pairs_in(relations, self._subscriptions)
 
     def __enter__(self) -> Relational:
@@ -162,12 +161,14 @@ class Relational:
         self._connection.close()
 
     def _load(self, name: str, table: pa.Table) -> None:
+        if not len(table):
+            return  # a workload has the same types throughout, and no query speaks of others
         self._connection.register("incoming", table)
         self._connection.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM incoming")
         self._connection.unregister("incoming")
         indexed = {"val": "op, val", "count": "id, disjunct_id"}
         for column, columns in indexed.items():
-            if column in table.column_names and len(table):
+            if column in table.column_names:
                 self._connection.execute(f"CREATE INDEX {name}_index ON {name} ({columns})")
 
     def execute(self, query: str, /) -> Any:
