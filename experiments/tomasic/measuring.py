@@ -29,7 +29,8 @@ class Row:
     conjuncts: int
     operators: str
     batch: int  # publications at a time
-    pairs: int  # of all publications
+    timed: int  # batches
+    pairs: int  # of the batches that were timed
     intermediate: int  # rows of the paper's intermediate table, of the last batch
     response_ms: float  # of a batch, on average
     publications_per_s: float
@@ -50,7 +51,8 @@ def measure(name: Name, factors: Factors, batches: tuple[int, ...], most: int) -
     local = Local(workload)
     with Relational(workload) as relational:
         for size in batches:
-            firsts = list(range(0, factors.publications, size))[:most]
+            firsts = list(range(0, factors.publications, size))
+            firsts = firsts[:: -(-len(firsts) // most)]  # from all over, since those that meet come first
             taken: dict[str, list[float]] = {engine: [] for engine in ENGINES}
             pairs = intermediate = 0
             for first in firsts:
@@ -74,7 +76,8 @@ def measure(name: Name, factors: Factors, batches: tuple[int, ...], most: int) -
                     factors.conjuncts,
                     _operators(name, factors),
                     size,
-                    round(pairs * factors.publications / (len(firsts) * size)),
+                    len(firsts),
+                    pairs,
                     intermediate,
                     1e3 * mean,
                     size / mean,

@@ -23,7 +23,8 @@ def test_response_and_throughput_are_of_the_same_batches() -> None:
     for row in rows:
         assert row.publications_per_s == pytest.approx(1e3 * row.batch / row.response_ms)
     assert {row.operators for row in rows} == {"= != < >="}
-    assert rows[0].pairs == rows[1].pairs > 0
+    assert [row.timed for row in rows] == [1, 1, 2, 2, 2, 2]
+    assert rows[0].pairs == rows[1].pairs > rows[-1].pairs > 0
 
 
 def test_large_intermediate_results_take_more_variables_than_one() -> None:
