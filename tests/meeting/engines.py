@@ -9,16 +9,18 @@ from typing import TypeAlias
 
 import duckdb
 import pyarrow as pa
+from pyspark.sql import SparkSession
 
+import vedette as vd
 from tests.meeting.oracle import Pairs
 from vedette.meeting import queries
 from vedette.meeting.allowed import meets
 from vedette.meeting.direction import Direction
-from vedette.meeting.meet import meet
 from vedette.meeting.reading import Constraint, Disjunct, read_constraint
 from vedette.meeting.relations import Id, relations
-from vedette.meeting.standing import Meeting
 from vedette.schema.schema import Schema
+from vedette.spark.meet import Strategy
+from vedette.spark.meet import meet as spark_meet
 
 Texts: TypeAlias = Mapping[str, str]
 Engine: TypeAlias = Callable[[Texts, Texts, Schema, Direction], Pairs]
@@ -61,13 +63,13 @@ def _disjuncts_meet(publication: Disjunct, subscription: Disjunct, direction: Di
 
 def local(publications: Texts, subscriptions: Texts, schema: Schema, direction: Direction) -> Pairs:
     """All at once."""
-    return of_table(meet(publications, subscriptions, schema=schema, direction=direction))
+    return of_table(vd.meet(publications, subscriptions, schema=schema, direction=direction))
 
 
 def standing(publications: Texts, subscriptions: Texts, schema: Schema, direction: Direction) -> Pairs:
     """One by one or a few at a time, both sides mixed; some come with another text first, and are withdrawn."""
     random = Random(len(publications) * 1000 + len(subscriptions))
-    meeting = Meeting(schema, direction=direction)
+    meeting = vd.Meeting(schema, direction=direction)
     sides = (meeting.publications, publications), (meeting.subscriptions, subscriptions)
     coming = [(side, id_, text) for side, texts in sides for id_, text in texts.items()]
     random.shuffle(coming)
@@ -111,6 +113,20 @@ def relational(publications: Texts, subscriptions: Texts, schema: Schema, direct
         for name, table in {**sides[0], **sides[1]}.items():
             database.register(name, table)
         return once_each(queries.issue(database, queries.pairs_in(*sides), direction).fetchall())
+
+
+def on_spark(spark: SparkSession, strategy: Strategy) -> Engine:
+    """DataFrames of both sides, joined or met in the workers."""
+    columns = "id string, `when` string"
+
+    def engine(publications: Texts, subscriptions: Texts, schema: Schema, direction: Direction) -> Pairs:
+        offered, wanted = (
+            spark.createDataFrame(list(texts.items()), columns) for texts in (publications, subscriptions)
+        )
+        found = spark_meet(offered, wanted, schema=schema, direction=direction, strategy=strategy)
+        return of_table(found.toArrow())
+
+    return engine
 
 
 IN_PROCESS: dict[str, Engine] = {"obvious": obvious, "local": local, "standing": standing}

@@ -297,3 +297,14 @@ def case(seed: int, count: int = 24, kinds: frozenset[str] | None = None) -> Cas
         for side, several in (("p", texts[:count]), ("s", texts[count:]))
     ]
     return Case(SCHEMA, sides[0], sides[1], oracle)
+
+
+def together(first: int, stop: int) -> Case:
+    """The constraints of several cases, which speak of other attributes each, as one."""
+    cases = [case(seed) for seed in range(first, stop)]
+    publications, subscriptions = (
+        {f"{number} {id_}": text for number, each in enumerate(cases) for id_, text in getattr(each, side).items()}
+        for side in ("publications", "subscriptions")
+    )
+    oracle = Oracle(SCHEMA, dict.fromkeys([*publications.values(), *subscriptions.values()]))
+    return Case(SCHEMA, publications, subscriptions, oracle)

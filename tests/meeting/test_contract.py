@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import get_args
 
 import pytest
+from pyspark.sql import SparkSession
 
-from tests.meeting.engines import IN_PROCESS, RELATIONAL, Engine, relational
-from tests.meeting.generate import Case, case
+from tests.meeting.engines import IN_PROCESS, RELATIONAL, Engine, on_spark, relational
+from tests.meeting.generate import Case, case, together
 from tests.meeting.named import CASES, SCHEMA, NamedCase
 from tests.meeting.oracle import meet
 from vedette.meeting.direction import DIRECTIONS, Direction
+from vedette.spark.meet import Strategy
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")  # of hashes in uncompiled kernels
+STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 BLOCK = 10  # random cases of a test
 BLOCKS = max(1, int(os.environ.get("EXAMPLES", "100")) // (2 * BLOCK))
 
@@ -25,6 +30,15 @@ def check(engine: Engine, given: Case, direction: Direction) -> None:
         said = "meet" if (one, other) in found else "do not meet"
         texts = f"{given.publications[one]!r}\nand {given.subscriptions[other]!r}"
         pytest.fail(f"{len(found ^ wanted)} pairs differ, direction {direction}; it says that these {said}:\n{texts}")
+
+
+def check_named(engine: Engine, cases: Sequence[NamedCase], direction: Direction) -> None:
+    """All of them at once, so that publications meet subscriptions of other cases as well."""
+    publications = {each.name: each.publication for each in cases}
+    subscriptions = {each.name: each.subscription for each in cases}
+    found = engine(publications, subscriptions, SCHEMA, direction)
+    wrong = [each.name for each in cases if ((each.name, each.name) in found) is not (direction in each.meet_in)]
+    assert not wrong, direction
 
 
 @pytest.mark.parametrize("block", range(BLOCKS))
@@ -49,6 +63,16 @@ def test_the_queries_of_the_paper_find_the_same(seed: int) -> None:
         check(relational, case(seed, count=50, kinds=RELATIONAL), direction)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_spark_finds_the_same(strategy: Strategy, direction: Direction, spark: SparkSession) -> None:
+    """Few jobs, each with many constraints: of all types together, and those of the named cases."""
+    engine = on_spark(spark, strategy)
+    check(engine, together(8000, 8012), direction)
+    check_named(engine, CASES, direction)
+
+
 def test_the_random_cases_have_many_that_meet_and_many_that_do_not() -> None:
     cases = [case(seed) for seed in range(BLOCK)]
     total = sum(len(each.publications) * len(each.subscriptions) for each in cases)
@@ -56,17 +80,15 @@ def test_the_random_cases_have_many_that_meet_and_many_that_do_not() -> None:
         assert 0.1 < sum(len(each.expected(direction)) for each in cases) / total < 0.9, direction
 
 
-@pytest.mark.parametrize("engine", [*IN_PROCESS, "relations"])
+@pytest.mark.parametrize("engine", IN_PROCESS)
 def test_named_cases(engine: str) -> None:
-    """All of them at once, so that publications meet subscriptions of other cases as well."""
-    asked = IN_PROCESS.get(engine, relational)
-    known = [each for each in CASES if each.relational or asked is not relational]
-    publications = {each.name: each.publication for each in known}
-    subscriptions = {each.name: each.subscription for each in known}
     for direction in DIRECTIONS:
-        found = asked(publications, subscriptions, SCHEMA, direction)
-        wrong = [each.name for each in known if ((each.name, each.name) in found) is not (direction in each.meet_in)]
-        assert not wrong, direction
+        check_named(IN_PROCESS[engine], CASES, direction)
+
+
+def test_named_cases_by_the_queries_of_the_paper() -> None:
+    for direction in DIRECTIONS:
+        check_named(relational, [each for each in CASES if each.relational], direction)
 
 
 @pytest.mark.parametrize("named", CASES, ids=lambda each: each.name)
