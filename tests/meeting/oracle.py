@@ -122,10 +122,6 @@ class Oracle:
         disjuncts = self._disjuncts[text]
         return bool(disjuncts) and all(all(disjunct.values()) for disjunct in disjuncts)
 
-    def asks_once(self, text: str) -> bool:
-        """Whether no disjunct has two tests of an attribute."""
-        return all(len(tests) == 1 for each in self.written[text].disjuncts for tests in each.values())
-
     def meet(self, publication: str, subscription: str, direction: str) -> bool:
         """Whether some disjuncts of the two meet."""
         return any(
