@@ -54,13 +54,27 @@ class Tally:
         )
 
 
-class Output:
+class Counted:
+    """Counts what was read, and puts aside what was rejected."""
+
+    def __init__(self, aside: RejectWriter | None, tally: Tally) -> None:
+        self._aside = aside
+        self._tally = tally
+
+    def count(self, read: int, rejected: int, rejects: Sequence[RejectedEvent]) -> None:
+        """So many rows were read and so many of them rejected: these, or the first of them where no more is needed."""
+        self._tally.count(read, rejected, rejects)
+        if rejected and self._aside is not None:
+            self._aside.write(rejects)
+
+
+class Output(Counted):
     """Takes what was found, in the order of the events, whichever engine found it."""
 
     def __init__(self, subscriptions: Any, out: MatchWriter, aside: RejectWriter | None, tally: Tally) -> None:
+        super().__init__(aside, tally)
         self._subscriptions = subscriptions  # their ids
-        self._out, self._aside = out, aside
-        self._tally = tally
+        self._out = out
 
     def match(self, chunk: EventChunk, matcher: ChunkMatcher) -> None:
         """Match one chunk here and now."""
@@ -84,9 +98,3 @@ class Output:
         predictions = sum(notice.kind == PREDICTION for notice in notices.notices)
         self._tally.predictions += predictions
         self._tally.matches += len(events) - predictions
-
-    def count(self, read: int, rejected: int, rejects: Sequence[RejectedEvent]) -> None:
-        """So many rows were read and so many of them rejected: these, or the first of them where no more is needed."""
-        self._tally.count(read, rejected, rejects)
-        if rejected and self._aside is not None:
-            self._aside.write(rejects)

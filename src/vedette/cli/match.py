@@ -87,9 +87,9 @@ def match(options: MatchOptions) -> Tally:
         late = None if options.late is None else stack.enter_context(RejectWriter(options.late))
         begin = time.perf_counter()
         tally = Tally()
-        job = _prepare(options, tally, terminal)
-        stream = _stream(job, options, lateness, late, terminal) if job.subscriptions.patterns else None
-        _look_at(job, stream, options, terminal)
+        job = prepare(options, tally, terminal)
+        stream = stream_job(job, options, lateness, late, terminal) if job.subscriptions.patterns else None
+        look_at(job, stream, options, terminal)
         if stream is not None:
             engine = _streamed(job, stream)
         else:
@@ -123,7 +123,7 @@ def _writer(options: MatchOptions) -> MatchWriter:
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class Job:
     """What is to be done, by whichever engine."""
 
     subscriptions: Subscriptions
@@ -144,7 +144,7 @@ class _Job:
 _MatchAll = Callable[[Output], Iterator[float | None]]
 
 
-def _local(job: _Job) -> _MatchAll:
+def _local(job: Job) -> _MatchAll:
     def match_all(output: Output) -> Iterator[float | None]:
         for chunk in job.events:
             output.match(chunk, job.chunks)
@@ -153,12 +153,19 @@ def _local(job: _Job) -> _MatchAll:
     return match_all
 
 
-def _stream(
-    job: _Job, options: MatchOptions, lateness: int | None, late: RejectWriter | None, terminal: Terminal
+def stream_job(
+    job: Job,
+    options: MatchOptions,
+    lateness: int | None,
+    late: RejectWriter | None,
+    terminal: Terminal,
+    train_until: int | None = None,
 ) -> StreamJob:
+    """What matches where some subscriptions are patterns."""
     from vedette.cli.stream_job import StreamJob
 
-    report_learnt(job.subscriptions.patterns.values(), job.model, terminal, called=job.calling is not None)
+    if train_until is None:
+        report_learnt(job.subscriptions.patterns.values(), job.model, terminal, called=job.calling is not None)
     return StreamJob(
         job.subscriptions,
         job.chunks,
@@ -167,15 +174,22 @@ def _stream(
         model=job.model,
         late=late,
         calling=job.calling,
+        train_until=train_until,
     )
 
 
-def _streamed(job: _Job, stream: StreamJob) -> _MatchAll:
-    return lambda output: stream.match(job.events, lambda: job.events.progress, output)
+def _streamed(job: Job, stream: StreamJob) -> _MatchAll:
+    from vedette.cli.stream_job import Held
+
+    return lambda output: stream.match(
+        job.events, lambda: job.events.progress, output, Held(list(job.subscriptions), output)
+    )
 
 
-def _look_at(job: _Job, stream: StreamJob | None, options: MatchOptions, terminal: Terminal) -> None:
-    """Say which attributes no event has, and read no column that nobody looks at."""
+def look_at(
+    job: Job, stream: StreamJob | None, options: MatchOptions, terminal: Terminal, *, also: frozenset[str] = frozenset()
+) -> None:
+    """Say which attributes no event has, and read no column that nobody looks at, `also` these."""
     of_filters = None if job.operators is None else job.operators.matcher
     of_patterns = None if stream is None else stream.matcher.operators
     callers = [each for each in (of_filters, of_patterns) if each is not None]
@@ -184,7 +198,7 @@ def _look_at(job: _Job, stream: StreamJob | None, options: MatchOptions, termina
         warn_of_unheard(paths - {"time"}, job.events.schema, terminal)
     whole = any(each.paths is None for each in callers)  # an operator may look at whole events
     if options.rejects is None and options.late is None and not whole:  # else whole rows are to be written aside
-        job.events.only(paths)
+        job.events.only(paths | also)
 
 
 def _refuse_on_spark(subscriptions: Subscriptions) -> None:
@@ -212,7 +226,7 @@ def _note_unused(options: MatchOptions, subscriptions: Subscriptions, calls: boo
         terminal.note("There are no patterns, so events are matched as they come: --lateness and --late change nothing")
 
 
-def _spark(job: _Job, options: MatchOptions, terminal: Terminal) -> _MatchAll:
+def _spark(job: Job, options: MatchOptions, terminal: Terminal) -> _MatchAll:
     from vedette.spark.file_job import match_cuts, sizes
     from vedette.spark.session import session
     from vedette.spark.snapshots import ship
@@ -232,7 +246,7 @@ def _spark(job: _Job, options: MatchOptions, terminal: Terminal) -> _MatchAll:
     return match_all
 
 
-def _prepare(options: MatchOptions, tally: Tally, terminal: Terminal) -> _Job:
+def prepare(options: MatchOptions, tally: Tally, terminal: Terminal) -> Job:
     """What matches, and the events to be matched."""
     if options.engine is Engine.SPARK and options.covering is not None:
         raise NotSupported("on Spark covering is not used so far\nHint: leave --covering or --engine spark out")
@@ -283,7 +297,7 @@ def _prepare(options: MatchOptions, tally: Tally, terminal: Terminal) -> _Job:
         if covering is not None:
             covering.count_anew()
     tally.subscriptions = len(subscriptions)
-    return _Job(
+    return Job(
         subscriptions,
         matcher,
         covering,
