@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.kernels.compile import kernel
+from vedette.kernels.lanes import lowest_bit
 from vedette.kernels.meet_rows import (
     ABOUT,
     ATTRIBUTE,
     EMPTY_BIT,
     LAST,
     LOW,
+    MASK_BITS,
     NULL_BIT,
     PLACE,
     SET,
@@ -25,8 +27,8 @@ from vedette.kernels.meet_rows import (
     Places,
     Terms,
     count_candidates,
+    glance_of,
     list_candidates,
-    sketch_of,
 )
 
 # Whose attributes have to be among those of the other: the probe's, the listed one's, nobody's.
@@ -34,10 +36,11 @@ PROBE_WITHIN, LISTED_WITHIN, OPEN = 0, 1, 2
 
 
 class Room(NamedTuple):
-    """Memory that a kernel works in: what it needs is -1 (`term_of`, `seen`) before and `term_of` after a call."""
+    """Memory that a kernel works in; `term_of` is -1 throughout before and after a call."""
 
     term_of: NDArray[np.int32]  # attribute -> term of the probe
-    seen: NDArray[np.int32]  # disjunct -> the probe that it met last
+    bits: NDArray[np.uint64]  # a bit for every disjunct that meets the probe; all 0 before and after
+    words: NDArray[np.uint64]  # a bit for every word of those that is not 0
     candidates: NDArray[np.int32]
     probe: NDArray[np.int32]  # pairs that meet; room for one probe with all there are, at least
     met: NDArray[np.int32]
@@ -47,11 +50,16 @@ class Room(NamedTuple):
 def meeting_pairs(
     probes: Terms, standing: Terms, listed: Listed, places: Places, room: Room, mode: int, begin: int
 ) -> tuple[int, int]:
-    """Write the pairs of probes from `begin` on while there is room; returns how many, and the next probe."""
+    """Write the pairs of probes from `begin` on while there is room; returns how many, and the next probe.
+
+    They come by probe, and for each in the order of the standing disjuncts, none of them twice.
+    """
     p_start, p_rows, p_low, p_last = probes.term_start, probes.rows, probes.low, probes.last
     s_start, s_rows, s_low, s_last = standing.term_start, standing.rows, standing.low, standing.last
     place_start, place_term = places.start, places.term
-    term_of, seen, candidates, out_probe, out_met = room.term_of, room.seen, room.candidates, room.probe, room.met
+    term_of, candidates, out_probe, out_met = room.term_of, room.candidates, room.probe, room.met
+    bits, words = room.bits, room.words
+    one = np.uint64(1)
     free = listed.free
     everyone = s_start.shape[0] - 1
     attributes = term_of.shape[0]
@@ -62,12 +70,14 @@ def meeting_pairs(
         first, end = p_start[probe], p_start[probe + 1]
         asked = end - first
         every = mode == OPEN or (mode == PROBE_WITHIN and asked == 0)
+        mask = np.int64(0)
         for term in range(first, end):
             attribute = p_rows[term, ABOUT] & ATTRIBUTE
+            mask |= np.int64(1) << (attribute % MASK_BITS)
             if attribute < attributes:
                 term_of[attribute] = term
         count = 0
-        exact = False  # whoever is listed, meets, but may be listed twice
+        exact = False  # whoever is listed, meets
         if every:
             count = everyone
         elif mode == PROBE_WITHIN:
@@ -80,16 +90,9 @@ def meeting_pairs(
                     break
             if fewest > 0:
                 asks = p_rows[best, ABOUT]
-                sketch = sketch_of(listed, probes, asks & ATTRIBUTE, term_of, False)
+                glance = glance_of(listed, probes, asks & ATTRIBUTE, term_of, mask, False)
                 exact = asked == 1 and (asks >> SORT_SHIFT) & SORT == SET
-                if exact and not asks & (NULL_BIT | SEVERAL_BIT):
-                    # All that is asked is that one span is touched: nobody is listed twice.
-                    more = list_candidates(listed, places, probes, best, sketch, out_met, written)
-                    for place in range(written, more):
-                        out_probe[place] = probe
-                    written = more
-                else:
-                    count = list_candidates(listed, places, probes, best, sketch, candidates, 0)
+                count = list_candidates(listed, places, probes, best, glance, candidates, 0)
         else:
             for place in range(free.shape[0]):
                 candidates[place] = free[place]
@@ -97,8 +100,8 @@ def meeting_pairs(
             for term in range(first, end):
                 attribute = p_rows[term, ABOUT] & ATTRIBUTE
                 if attribute < listed.start.shape[0] - 1:
-                    sketch = sketch_of(listed, probes, attribute, term_of, True)
-                    count = list_candidates(listed, places, probes, term, sketch, candidates, count)
+                    glance = glance_of(listed, probes, attribute, term_of, mask, True)
+                    count = list_candidates(listed, places, probes, term, glance, candidates, count)
         for number in range(count):
             other = number if every else candidates[number]
             shared = 0
@@ -164,12 +167,21 @@ def meeting_pairs(
                         break
                 if not meets:
                     break
-            if not meets or (mode == PROBE_WITHIN and shared < asked and not exact) or seen[other] == probe:
-                continue
-            seen[other] = probe
-            out_probe[written] = probe
-            out_met[written] = other
-            written += 1
+            if meets and (mode != PROBE_WITHIN or shared == asked or exact):
+                word = other >> 6
+                bits[word] |= one << np.uint64(other & 63)
+                words[word >> 6] |= one << np.uint64(word & 63)
+        for outer in range(words.shape[0]):
+            while words[outer] != 0:
+                word = (outer << 6) + lowest_bit(words[outer])
+                words[outer] &= words[outer] - one
+                left = bits[word]
+                bits[word] = 0
+                while left != 0:
+                    out_probe[written] = probe
+                    out_met[written] = (word << 6) + lowest_bit(left)
+                    left &= left - one
+                    written += 1
         for term in range(first, end):
             attribute = p_rows[term, ABOUT] & ATTRIBUTE
             if attribute < attributes:

@@ -6,7 +6,8 @@ so that those that overlap a span are found in the time that listing them takes,
 
 Beside each listed span stands a sketch: what its disjunct allows four other attributes to be, in levels, so that most
 candidates are passed over without being looked up. A sketch is two words of four lanes. A lane has a level, or MARK
-on the side where what is not asked about has to fail: no level reaches it.
+on the side where what is not asked about has to fail: no level reaches it. And there is a mask of all the attributes
+that the disjunct asks about, of which some may share a bit.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ EMPTY_BIT = 1 << 36  # no span
 BLOCK = 32
 LOWEST = -(2**63)
 
+MASK_BITS = 63
 COMPANIONS = 4
 LANE = 15  # bits of a level, and one more that is free
 MARK = 4095
@@ -56,6 +58,7 @@ class Listed(NamedTuple):
     disjunct: NDArray[np.int32]
     before: NDArray[np.int64]  # where the span of the same term that comes before it ends
     again: NDArray[np.bool_]  # there is such a span
+    mask: NDArray[np.int64]
     sketch_low: NDArray[np.int64]
     sketch_last: NDArray[np.int64]
     companion: NDArray[np.int32]  # attributes, 4: whose levels stand in the sketches; -1: nobody's
@@ -139,11 +142,20 @@ def count_candidates(listed: Listed, places: Places, probes: Terms, term: int) -
     return found
 
 
+class Glance(NamedTuple):
+    """What is looked for at a glance: bits that a mask must have, and those that it may have; a sketch."""
+
+    needed: int
+    allowed: int
+    low: int
+    last: int
+
+
 @kernel
-def sketch_of(
-    listed: Listed, probes: Terms, attribute: int, term_of: NDArray[np.int32], listed_within: bool
-) -> tuple[int, int]:
-    """What the probe whose terms are in `term_of` allows the companions of an attribute to be, as two words."""
+def glance_of(
+    listed: Listed, probes: Terms, attribute: int, term_of: NDArray[np.int32], mask: int, listed_within: bool
+) -> Glance:
+    """What the probe with this mask, whose terms are in `term_of`, looks for among those listed under an attribute."""
     words_low, words_last = np.int64(0), np.int64(0)
     for lane in range(COMPANIONS):
         companion = listed.companion[attribute, lane]
@@ -156,7 +168,9 @@ def sketch_of(
                 low, last = np.int64(MARK), np.int64(0)
         words_low |= low << (LANE * lane)
         words_last |= last << (LANE * lane)
-    return words_low, words_last
+    if listed_within:
+        return Glance(np.int64(0), np.int64(mask), words_low, words_last)
+    return Glance(np.int64(mask), np.int64(-1), words_low, words_last)
 
 
 @kernel
@@ -165,7 +179,7 @@ def list_candidates(
     places: Places,
     probes: Terms,
     term: int,
-    sketch: tuple[int, int],
+    glance: Glance,
     candidates: NDArray[np.int32],
     count: int,
 ) -> int:
@@ -201,7 +215,7 @@ def list_candidates(
         if span > rows[term, SPANS]:
             after = above(listed.low, begin, end, probes.last[span - 1])
         stop = above(listed.low, after, end, probes.last[span])
-        count = _list_span(listed, attribute, after, stop, probes.low[span], sketch, candidates, count)
+        count = _list_span(listed, attribute, after, stop, probes.low[span], glance, candidates, count)
     return count
 
 
@@ -212,16 +226,17 @@ def _list_span(
     after: int,
     stop: int,
     low: int,
-    sketch: tuple[int, int],
+    glance: Glance,
     candidates: NDArray[np.int32],
     count: int,
 ) -> int:
-    """List those of [after, stop) that end at `low` or later, and whose sketch fits; of each term the first only."""
+    """List those of [after, stop) that end at `low` or later, and fit at a glance; of each term the first only."""
     begin, at = listed.start[attribute], listed.tree_start[attribute]
     size = (listed.tree_start[attribute + 1] - at) // 2
     last, tree, disjunct, before, again = listed.last, listed.tree, listed.disjunct, listed.before, listed.again
     sketch_low, sketch_last = listed.sketch_low, listed.sketch_last
-    mine_low, mine_last = sketch[0], sketch[1] | _FREE
+    mask, needed, excluded = listed.mask, glance.needed, ~glance.allowed
+    mine_low, mine_last = glance.low, glance.last | _FREE
     if after >= stop:
         return count
     block = (after - begin) // BLOCK
@@ -250,7 +265,8 @@ def _list_span(
         for place in range(max(after, begin + block * BLOCK), min(stop, begin + (block + 1) * BLOCK)):
             # A lane keeps its free bit where the one level does not exceed the other.
             fits = ((sketch_last[place] | _FREE) - mine_low) & (mine_last - sketch_low[place]) & _FREE
-            if last[place] >= low and fits == _FREE and not (again[place] and before[place] >= low):
+            off = (needed & ~mask[place]) | (mask[place] & excluded)
+            if last[place] >= low and fits == _FREE and off == 0 and not (again[place] and before[place] >= low):
                 candidates[count] = disjunct[place]
                 count += 1
         block += 1

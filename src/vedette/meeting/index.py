@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.kernels.meet_pairs import LISTED_WITHIN, OPEN, PROBE_WITHIN, Room, meeting_pairs
-from vedette.kernels.meet_rows import BLOCK, SET, Listed, fill_trees
+from vedette.kernels.meet_rows import BLOCK, MASK_BITS, SET, Listed, fill_trees
 from vedette.meeting.direction import Direction, Per
 from vedette.meeting.places import PlaceTree, no_places
 from vedette.meeting.sketches import Levels, companions, sketches
@@ -41,7 +41,7 @@ class Index:
         return self.table.slots
 
     def pairs(self, probes: Table, direction: Direction, side: Per) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Which disjuncts of `probes` meet which of this side (`side`: what this side is), by probe.
+        """Which disjuncts of `probes` meet which of this side (`side`: what this side is), by probe, each pair once.
 
         The probes have been laid out in the slots of this side.
         """
@@ -54,7 +54,8 @@ class Index:
         disjuncts = len(self.table.owner)
         room = Room(
             term_of=np.full(len(self.table.space), -1, np.int32),
-            seen=np.full(disjuncts, -1, np.int32),
+            bits=np.zeros(disjuncts // 64 + 1, np.uint64),
+            words=np.zeros(disjuncts // 4096 + 1, np.uint64),
             candidates=np.empty(sum(map(len, (listed.disjunct, listed.other, listed.null, listed.free))), np.int32),
             probe=np.empty(max(min(_ROOM, disjuncts * len(probes.owner)), disjuncts, 1), np.int32),
             met=np.empty(max(min(_ROOM, disjuncts * len(probes.owner)), disjuncts, 1), np.int32),
@@ -119,6 +120,13 @@ class Index:
         return np.repeat(np.arange(len(self.table.attribute)), np.diff(self.table.span_start))
 
     @cached_property
+    def _masks(self) -> NDArray[np.int64]:
+        """Of every disjunct the attributes that it asks about."""
+        masks = np.zeros(len(self.table.owner), np.int64)
+        np.bitwise_or.at(masks, self.table.disjunct, np.int64(1) << (self.table.attribute % MASK_BITS).astype(np.int64))
+        return masks
+
+    @cached_property
     def _companions(self) -> NDArray[np.int32]:
         return companions(self.table, self._share, self._attributes)
 
@@ -146,6 +154,7 @@ class Index:
             disjunct=whose,
             before=np.where(again, table.last[np.maximum(spans - 1, 0)], INT_MIN),
             again=again,
+            mask=self._masks[whose],
             sketch_low=words[0],
             sketch_last=words[1],
             companion=self._companions,

@@ -27,6 +27,8 @@ class PlaceTree:
         self._boxes, self._of = _boxes(table.places)
         self._tree = shapely.STRtree(self._boxes)
         self._shapes = _shapes(table.places)
+        self._discs = _are_discs(table.places)
+        self._disjunct = table.disjunct
 
     def pairs(self, probes: Table, listed: NDArray[np.bool_] | None = None) -> Places:
         """For every term of the probes those terms that meet it; only those of `listed` are candidates."""
@@ -40,7 +42,7 @@ class PlaceTree:
         order = np.lexsort((theirs, mine))
         mine, theirs = mine[order], theirs[order].astype(np.int32)
         start = np.searchsorted(mine, np.arange(len(probes.attribute) + 1)).astype(np.int64)
-        disjunct = self._table.disjunct[theirs]
+        disjunct = self._disjunct[theirs]
         if listed is not None:
             disjunct = np.where(listed[theirs], disjunct, -1).astype(np.int32)
         return Places(start, theirs, disjunct)
@@ -61,11 +63,7 @@ class PlaceTree:
         for first in range(0, len(left), _PIECE):
             one, other = shapes[left[first : first + _PIECE]], self._shapes[right[first : first + _PIECE]]
             found[first : first + _PIECE] = shapely.intersects(one, other)  # False where one of them is a disc
-        discs = np.fromiter((isinstance(place, Disc) for place in places), np.bool_, len(places))
-        theirs = np.fromiter(
-            (isinstance(place, Disc) for place in self._table.places), np.bool_, len(self._table.places)
-        )
-        for number in np.flatnonzero(discs[left] | theirs[right]):
+        for number in np.flatnonzero(_are_discs(places)[left] | self._discs[right]):
             found[number] = places_meet(places[left[number]], self._table.places[right[number]])
         return found
 
@@ -74,6 +72,10 @@ def no_places(probes: Table) -> Places:
     """Where neither side speaks of places."""
     nobody = np.zeros(0, np.int32)
     return Places(np.zeros(len(probes.attribute) + 1, np.int64), nobody, nobody)
+
+
+def _are_discs(places: Sequence[Place]) -> NDArray[np.bool_]:
+    return np.fromiter((isinstance(place, Disc) for place in places), np.bool_, len(places))
 
 
 def _shapes(places: Sequence[Place]) -> NDArray[Any]:
