@@ -265,6 +265,112 @@ def train_command(
     )
 
 
+@app.command("backtest")
+def backtest_command(
+    subscriptions: SubscriptionsPlace,
+    history: Annotated[
+        str, typer.Argument(metavar="HISTORY", help="Events that happened: JSONL, CSV or Parquet; `-`: standard input.")
+    ],
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="OUT", help="Counts by subscription and day, as JSONL or Parquet."),
+    ] = None,
+    samples: Annotated[
+        int, typer.Option(min=0, max=1000, metavar="K", help="How many examples are kept of each subscription.")
+    ] = 5,
+    samples_out: Annotated[
+        str | None, typer.Option("--samples-out", metavar="FILE", help="Where examples go, as JSONL.")
+    ] = None,
+    plot: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Draw what would have been reported, as SVG.")
+    ] = None,
+    train_until: Annotated[
+        str | None,
+        typer.Option(
+            "--train-until",
+            metavar="TIME",
+            help="Forecasts learn from events before it, and only later ones are forecast, e.g. 2024-05-01.",
+            show_default="learn as events come",
+        ),
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Show all subscriptions.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show examples, of however many it is.")] = False,
+    schema: SchemaPlace = None,
+    operators: OperatorsPlace = None,
+    planner: PlannerName = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="FILE", help="What `vedette train` made: forecasts, operators.")
+    ] = None,
+    lateness: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="How late events may come for patterns, e.g. 5 min.",
+            show_default="sort the whole file",
+        ),
+    ] = None,
+    late: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Where events go that come later than that, as JSONL.")
+    ] = None,
+    cap: Annotated[
+        int, typer.Option(min=1, metavar="N", help="The most partial matches that are kept in a partition.")
+    ] = 10_000,
+    rejects: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Where events that cannot be read go, as JSONL with the reason.")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, max=1024, metavar="N", help="Threads that match.", show_default="all cores")
+    ] = None,
+    subscriptions_format: ReadSubscriptionsAs = None,
+    events_format: ReadEventsAs = None,
+    output_format: Annotated[OutputFormat | None, typer.Option(help="Instead of what the name's ending says.")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Find out what subscriptions would have reported, before living with them.
+
+    Tells how much and when: matches, days, the busiest of them, examples, how good forecasts were; and who would never
+    have reported anything, or nearly everything. It counts what `match` finds, by the day (UTC) of the event's time.
+    """
+    from vedette.cli.backtest import BacktestOptions, backtest
+    from vedette.cli.match import MatchOptions
+
+    if late is not None and lateness is None:
+        raise typer.BadParameter(
+            "without --lateness no event comes too late: say how late they may come, e.g. --lateness '5 min'",
+            param_hint="--late",
+        )
+    matching = MatchOptions(
+        subscriptions=subscriptions,
+        events=history,
+        out="",
+        schema=schema,
+        operators=operators,
+        planner=planner,
+        model=model,
+        rejects=rejects,
+        lateness=lateness,
+        late=late,
+        cap=cap,
+        threads=threads,
+        subscriptions_format=subscriptions_format,
+        events_format=events_format,
+        output_format=output_format,
+        quiet=quiet,
+    )
+    backtest(
+        BacktestOptions(
+            matching=matching,
+            out=output,
+            samples=samples,
+            samples_out=samples_out,
+            plot=plot,
+            train_until=train_until,
+            everything=everything,
+            verbose=verbose,
+        )
+    )
+
+
 @app.command("check")
 def check_command(
     subscriptions: SubscriptionsPlace,

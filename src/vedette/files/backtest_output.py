@@ -1,0 +1,116 @@
+"""What a backtest leaves in files: counts by subscription and day, and samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from vedette.files.backtest_counts import UNTIMED, day_text
+from vedette.files.backtest_samples import Sample
+from vedette.files.backtest_tally import Summary
+from vedette.files.output import Target, output_format
+
+_PARQUET = pa.schema(
+    [("subscription", pa.string()), ("day", pa.string()), ("matches", pa.int64()), ("predictions", pa.int64())]
+)
+_PART = 1 << 16  # lines that are made at a time
+
+
+def write_counts(place: str, summaries: Iterable[Summary], format: str | None = None) -> None:
+    """One record for every subscription and day that has any: JSON lines, or Parquet."""
+    records = _counts(summaries)
+    if output_format(place, format) != "parquet":
+        _write_lines(place, records)
+        return
+    target = Target(place)
+    try:
+        with pq.ParquetWriter(target.stream, _PARQUET, store_schema=False) as writer:
+            for part in _parts(records):
+                writer.write_table(pa.Table.from_pylist(part, _PARQUET))
+        target.finish()
+    except BaseException:
+        target.abandon()
+        raise
+
+
+def write_samples(place: str, samples: Mapping[str, Sequence[Sample]]) -> None:
+    """One JSON line a sample: as `match` writes it, with the time of its event."""
+    _write_lines(
+        place,
+        (
+            {"event": sample.event, "subscription": id_, "time": moment_text(sample.time) or None, **sample.said}
+            for id_, each in samples.items()
+            for sample in each
+        ),
+    )
+
+
+def moment_text(time: int) -> str:
+    """`2024-05-01T10:00:00Z`, with as many digits after the seconds as it needs; nothing for UNTIMED."""
+    if time == UNTIMED:
+        return ""
+    whole, _, parts = str(np.datetime64(time, "us")).partition(".")
+    parts = parts.rstrip("0")
+    return f"{whole}.{parts}Z" if parts else f"{whole}Z"
+
+
+def _write_lines(place: str, records: Iterable[Mapping[str, Any]]) -> None:
+    """JSON lines with a space after commas and colons, as all that Vedette writes."""
+    target = Target(place)
+    try:
+        for part in _parts(records):
+            target.stream.write("".join(f"{_line(record)}\n" for record in part).encode())
+        target.finish()
+    except BaseException:
+        target.abandon()
+        raise
+
+
+def write_text(place: str, text: str) -> None:
+    """All of it, or nothing."""
+    target = Target(place)
+    try:
+        target.stream.write(text.encode())
+        target.finish()
+    except BaseException:
+        target.abandon()
+        raise
+
+
+def _line(said: Mapping[str, Any]) -> str:
+    shown = (
+        f"{_json(name)}: {_line(value) if isinstance(value, dict) else _json(value)}" for name, value in said.items()
+    )
+    return "{" + ", ".join(shown) + "}"
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value).decode()
+
+
+def _counts(summaries: Iterable[Summary]) -> Iterator[dict[str, Any]]:
+    for one in summaries:
+        columns = (one.days.tolist(), one.matches.tolist(), one.predictions.tolist())
+        for day, matches, predictions in zip(*columns, strict=True):
+            yield {
+                "subscription": one.subscription,
+                "day": day_text(day),
+                "matches": matches,
+                "predictions": predictions,
+            }
+
+
+def _parts(records: Iterable[Mapping[str, Any]]) -> Iterator[list[Any]]:
+    part: list[Any] = []
+    for record in records:
+        part.append(record)
+        if len(part) == _PART:
+            yield part
+            part = []
+    if part:
+        yield part
