@@ -30,6 +30,7 @@ PARTS = {
     "c": ("scaling", "one core beside two"),
     "d": ("latency", "micro-batches of a steady stream"),
     "e": ("memory", "a million filters in two workers"),
+    "f": ("meeting", "meeting beside a nested-loop join"),
 }
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Plan:
-    """Sizes of the five parts; the filters and events are W2's, in four columns: id, symbol, price, volume."""
+    """Sizes of the parts; the filters and events (but for f) are W2's, in four columns: id, symbol, price, volume."""
 
     repetitions: int = 5
     # a and c: matching beside crossing, one core beside two
@@ -26,6 +26,10 @@ class Plan:
     # e: memory
     memory_filters: int = 1_000_000
     memory_events: int = 400_000
+    # f: meeting
+    meet: int = 100_000  # on each side
+    meet_nested: int = 100_000
+    meet_warm_up: int = 5_000
 
 
 FULL = Plan()
@@ -43,4 +47,7 @@ QUICK = Plan(
     measured_s=4,
     memory_filters=5_000,
     memory_events=20_000,
+    meet=2_000,
+    meet_nested=1_000,
+    meet_warm_up=500,
 )

@@ -17,7 +17,7 @@ from vedette.schema.schema import Schema
 from vedette.spark.meet_facts import Facts, facts_of
 from vedette.spark.meet_given import Given, collected, empty_pairs, frame_of, inferred_schema, side_of
 from vedette.spark.meet_hosted import hosted, wanted_of
-from vedette.spark.meet_join import pairs_of_disjuncts
+from vedette.spark.meet_join import encoded, joined
 from vedette.spark.meet_plan import Plan, Sample, planned
 from vedette.spark.meet_ranking import ranked_pairs
 from vedette.spark.meet_terms import Attribute, columns_of, disjuncts_of
@@ -73,7 +73,9 @@ def meet(
     plan = plan_of(direction, facts, known)
     if plan is None:
         return empty_pairs(publications.sparkSession, ranked=ranking is not None)
-    pairs = pairs_of_disjuncts(offered, wanted, plan, known, ranked=ranking is not None)
+    ranked = ranking is not None
+    mine, theirs = (encoded(frame, plan, known, side, ranked=ranked) for side, frame in enumerate((offered, wanted)))
+    pairs = joined(mine, theirs, plan, ranked=ranked)
     if ranking is not None:
         return ranked_pairs(pairs, ranking, known, top)
     return pairs.distinct() if facts[0].repeated or facts[1].repeated else pairs

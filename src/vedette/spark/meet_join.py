@@ -21,46 +21,50 @@ from vedette.spark.meet_rows import WORD, encoding, row_type, words
 from vedette.spark.meet_terms import ALL, ANY, SET, Attribute, place_of
 
 
-def pairs_of_disjuncts(
-    publications: DataFrame, subscriptions: DataFrame, plan: Plan, schema: Schema, *, ranked: bool
-) -> DataFrame:
-    """`publication`, `subscription` of all pairs of disjuncts that meet; ranked: also what was written, and parts.
+def encoded(frame: DataFrame, plan: Plan, schema: Schema, side: int, *, ranked: bool = False) -> DataFrame:
+    """The rows of a side that has `id` and `when`, one for every disjunct, their names with the side before them."""
+    type_ = row_type(plan, ranked)
+    made = frame.mapInArrow(encoding(plan, schema, side, ranked, to_arrow_schema(type_)), type_)
+    return made.toDF(*(f"{'ps'[side]}_{name}" for name in type_.names))
 
-    Both sides have `id` and `when`. A pair of constraints is there more than once if several of their disjuncts meet,
-    or lists of values have several cells in common.
+
+def joined(publications: DataFrame, subscriptions: DataFrame, plan: Plan, *, ranked: bool = False) -> DataFrame:
+    """`publication`, `subscription` of all pairs of rows that meet; ranked: also what was written, and which disjuncts.
+
+    A pair of constraints is there more than once if several of their disjuncts meet, or lists of values have several
+    cells in common.
     """
-    mine = _rows(publications, plan, schema, 0, ranked)
-    theirs = _rows(subscriptions, plan, schema, 1, ranked)
-    wanted = " AND ".join(["p_cell = s_cell", f"(p_lowest | s_lowest) = {ALL_LOWEST}", *conditions(plan)])
-    joined = mine.join(theirs, F.expr(wanted))
-    places = [number for number, attribute in enumerate(plan.attributes) if attribute.place]
-    for number in places:
-        joined = joined.where(_exactly(F.col(f"p_w{number}"), F.col(f"s_w{number}")))
+    cells = _by_cell(publications, "p"), _by_cell(subscriptions, "s")
+    wanted = ["p_cell = s_cell", f"(p_lowest | s_lowest) = {ALL_LOWEST}", *conditions(plan), *_by_path(plan)]
+    found = cells[0].join(cells[1], F.expr(" AND ".join(wanted)))
+    for number, attribute in enumerate(plan.attributes):
+        if attribute.place:
+            found = found.where(_exactly(F.col(f"p_w{number}"), F.col(f"s_w{number}")))
     kept = [F.col("p_id").alias("publication"), F.col("s_id").alias("subscription")]
     if ranked:
         kept += [F.col(name) for name in ("p_text", "s_text", "p_part", "s_part")]
-    return joined.select(*kept)
+    return found.select(*kept)
 
 
-def _rows(frame: DataFrame, plan: Plan, schema: Schema, side: int, ranked: bool) -> DataFrame:
-    """The rows of a side, one for every cell, their names with the side before them."""
-    type_ = row_type(plan, ranked)
-    made = frame.mapInArrow(encoding(plan, schema, side, ranked, to_arrow_schema(type_)), type_)
-    prefix = "ps"[side]
-    others = [F.col(name).alias(f"{prefix}_{name}") for name in type_.names if name != "keys"]
-    each = made.select(F.explode("keys").alias("key"), *others)
-    cell = F.shiftright("key", LOWEST).alias(f"{prefix}_cell")
-    lowest = F.col("key").bitwiseAND(ALL_LOWEST).alias(f"{prefix}_lowest")
-    return each.select(cell, lowest, *(F.col(f"{prefix}_{name}") for name in type_.names if name != "keys"))
+def _by_cell(rows: DataFrame, side: str) -> DataFrame:
+    """A row for every cell."""
+    others = [name for name in rows.columns if name != f"{side}_keys"]
+    each = rows.select(F.explode(f"{side}_keys").alias("key"), *others)
+    cell = F.shiftright("key", LOWEST).alias(f"{side}_cell")
+    lowest = F.col("key").bitwiseAND(ALL_LOWEST).alias(f"{side}_lowest")
+    return each.select(cell, lowest, *others)
 
 
 # ---------------------------------------------------------------- conditions
 
 
 def conditions(plan: Plan) -> list[str]:
-    """What has to hold of two rows in one cell."""
-    made = [_asked(plan, number, attribute) for number, attribute in enumerate(plan.attributes)]
-    return made + [_first_in_common(plan, word) for word in range(words(plan))] if plan.shared else made
+    """What two rows allow of each attribute has something in common, places excepted, of which it is the boxes."""
+    return [_asked(plan, number, attribute) for number, attribute in enumerate(plan.attributes)]
+
+
+def _by_path(plan: Plan) -> list[str]:
+    return [_first_in_common(plan, word) for word in range(words(plan))] if plan.shared else []
 
 
 def _asked(plan: Plan, number: int, attribute: Attribute) -> str:
