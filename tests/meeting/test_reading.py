@@ -153,7 +153,7 @@ CONSTANT = "compare an attribute with a constant"
         ("x < 1 or x between 5 and 1", "no value of x satisfies x between 5 and 1", "x between 5 and 1", NO_VALUE),
         ("x = 2.5", "no value of x satisfies x = 2.5", "x = 2.5", NO_VALUE),
         ("x = null", "no value of x satisfies x = null", "x = null", NO_VALUE),
-        ("x not in (1, null)", "no value of x", "x not in (1, null)", NO_VALUE),
+        ("x not in (1, null)", "no value of x satisfies x not in (1, null)", "x not in (1, null)", NO_VALUE),
         ("x > 9223372036854775807", "no value of x", "x > 9223372036854775807", NO_VALUE),
         ("not b >= false", "no value of b satisfies not b >= false", "b >= false", NO_VALUE),
         ("f < float '-inf'", "no value of f", "f < float '-inf'", NO_VALUE),

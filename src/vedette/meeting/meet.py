@@ -46,12 +46,17 @@ def meet(
     check_direction(direction)
     check_per(per)
     offered, wanted = texts_of(publications, "publication"), texts_of(subscriptions, "subscription")
-    known = schema_of(schema) if schema is not None else inferred_schema([*offered.values(), *wanted.values()])
+    known = schema_of(schema) if schema is not None else _inferred(offered, wanted)
     reader = Constraints(known)
     made = read_all(offered, reader, "publication"), read_all(wanted, reader, "subscription")
     ranking = ranking_of(top, by, per, known)
     found = Sides.of(*made).pairs(direction)
     return table_of(found, list(offered), list(wanted), ranking, top)
+
+
+def _inferred(offered: Mapping[str, str], wanted: Mapping[str, str]) -> Schema:
+    names = [*(f"publication {id_!r}" for id_ in offered), *(f"subscription {id_!r}" for id_ in wanted)]
+    return inferred_schema([*offered.values(), *wanted.values()], names)
 
 
 def ranking_of(top: int | None, by: str | Callable[..., float] | None, per: Per, schema: Schema) -> Ranking | None:

@@ -8,6 +8,7 @@ asks about an attribute once: one test, or a lower and an upper bound, which tog
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NoReturn
@@ -27,6 +28,7 @@ from vedette.meeting.allowed import Allowed, Area, Disc, Elements, Values
 from vedette.schema.columns import Column
 from vedette.schema.schema import Schema
 
+_NOT = re.compile(r"^[^'\"]*\bnot\b", re.IGNORECASE)
 _SEVERAL_TIMES = "say it once: as a range (x between 1 and 5, or x >= 1 and x < 5), or as a list (x in (1, 2, 3))"
 
 
@@ -215,7 +217,8 @@ class _Reader:
 
     def _written(self, test: Test) -> str:
         said = self._checked.text_of(test.atom)
-        return said if test.positive else f"not {said}"
+        # `x not in (1, 2)` is the negation of a test, and what is written of that test is the whole.
+        return said if test.positive or _NOT.search(said) else f"not {said}"
 
     def _refuse(self, part: PairAtom | Residual) -> NoReturn:
         span = part.node.span

@@ -26,6 +26,7 @@ from vedette.schema.keys import INT_MAX, INT_MIN
 
 # Attribute -> the bounds of texts or addresses that its slots begin with, ascending.
 Slots: TypeAlias = Mapping[int, Sequence[bytes]]
+_READ_AS = ["string", "ip", "timestamp"]  # what a text may be read as
 _SORTS = {"any": ANY, "all": ALL}
 
 
@@ -91,7 +92,9 @@ def _check_type(column: Column, before: Column) -> None:
     if column.other is None and column.type != before.type:
         raise FilterError(
             f"{column.path} is {column.type} here and {before.type} in another constraint",
-            hint=f"say which it is: a schema with {column.path}",
+            hint=f"let the schema say `{column.path}: {max(str(column.type), str(before.type), key=_READ_AS.index)}`"
+            if {str(column.type), str(before.type)} <= set(_READ_AS)
+            else f"say which it is: a schema with {column.path}",
         )
 
 
