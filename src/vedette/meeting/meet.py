@@ -84,16 +84,18 @@ class Pairs:
         """The constraints of the disjuncts."""
         return self.publications.owner[self.publication], self.subscriptions.owner[self.subscription]
 
-    def constraints(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def constraints(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """The constraints that meet, each pair once, in order."""
         one, other = self.owners
         width = max(1, len(self.subscriptions.constraints))
         together = one.astype(np.int64) * width + other
-        # Often they come in order, and once, already.
-        if len(together) > 1 and not bool((together[1:] > together[:-1]).all()):
-            together.sort()
-            together = together[np.diff(together, prepend=-1) > 0]
-        return np.divmod(together, width)
+        # Where publications probe, and each has one disjunct, they come in order, and once.
+        if len(together) < 2 or bool((together[1:] > together[:-1]).all()):
+            return one, other
+        together.sort()
+        together = together[np.diff(together, prepend=-1) > 0]
+        first = together // width
+        return first, together - first * width
 
 
 class Sides:
