@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.cli.job import Counted
@@ -47,7 +47,7 @@ def _filtered(chunk: EventChunk, job: Job, hearer: _Tallied, counted: Counted) -
         rejected += [reject.row for reject in found.rejects]
         events = events_of(found.rows, found.begin).astype(np.int64)
         told = Told(found.rows.subscription, times[events], chunk.rows[events])
-        hearer.take(told, ids.take(pa.array(events)), found.notices)
+        hearer.take(told, partial(_id_at, ids, events), found.notices)
     hearer.tally.see(times[~np.isin(chunk.rows, rejected)] if rejected else times)
 
 
@@ -88,15 +88,14 @@ class _Tallied:
 
     def filters(self, found: Found, ids: Any, notices: Notices | None) -> None:
         """Count matches of filters."""
-        self.take(self._told(found), ids, notices)
+        self.take(self._told(found), partial(_id_at, ids, np.arange(len(found))), notices)
 
-    def take(self, told: Told, ids: Any, notices: Notices | None) -> None:
-        """Count matches of filters; ids of their events, as an Arrow array."""
+    def take(self, told: Told, id_of: Callable[[int], str], notices: Notices | None) -> None:
+        """Count matches of filters; `id_of` gives the id of an event, by the place of a row."""
         noticed = {} if notices is None else dict(zip(notices.rows.tolist(), notices.notices, strict=True))
 
         def samples(rows: NDArray[np.int64]) -> Sequence[Sample]:
-            plain = Notice(MATCH, {})
-            return [_sample(ids[row].as_py(), int(told.time[row]), noticed.get(row, plain)) for row in rows.tolist()]
+            return [_sample(id_of(row), int(told.time[row]), noticed.get(row)) for row in rows.tolist()]
 
         self.tally.take(MATCH, told, samples)
 
@@ -129,5 +128,10 @@ class _Tallied:
         return self._known[0]
 
 
-def _sample(event: str, time: int, notice: Notice) -> Sample:
-    return Sample(event, time, orjson.loads("{" + notice.json()))
+def _id_at(ids: Any, events: NDArray[np.int64], row: int) -> str:
+    return str(ids[int(events[row])])
+
+
+def _sample(event: str, time: int, notice: Notice | None) -> Sample:
+    said = {"kind": MATCH} if notice is None else orjson.loads("{" + notice.json())
+    return Sample(event, time, said)

@@ -69,8 +69,11 @@ class Samples:
             return
         group = group.astype(np.int64)
         rank = _mixed(number.astype(np.uint64) ^ self._seeds[group])
-        wanted = np.flatnonzero((rank <= self._bar[group]) | self._outermost(group, time, number))
-        self._more.append(_Pool(group[wanted], time[wanted], number[wanted], rank[wanted], _objects(told(wanted))))
+        low = np.flatnonzero(rank <= self._bar[group])
+        wanted = self._outermost(group, time, number)
+        wanted[low[self._lowest(group[low], rank[low])]] = True
+        rows = np.flatnonzero(wanted)
+        self._more.append(_Pool(group[rows], time[rows], number[rows], rank[rows], _objects(told(rows))))
         if sum(len(part.group) for part in self._more) > self._crowded:
             self._settle()
             self._crowded = max(_FEW, len(self._pool.group))
@@ -79,12 +82,23 @@ class Samples:
         self, group: NDArray[np.int64], time: NDArray[np.int64], number: NDArray[np.int64]
     ) -> NDArray[np.bool_]:
         """The first and the last row of every group."""
-        order = np.lexsort((number, time))
+        order = np.arange(len(group))
+        if (time[1:] < time[:-1]).any() or (number[1:] < number[:-1]).any():
+            order = np.lexsort((number, time))
         found = np.zeros(len(group), np.bool_)
         for each in (order, order[::-1]):
             self._scratch[group[each]] = each  # of several with one index, the last one stays
             found |= self._scratch[group] == np.arange(len(group))
         return found
+
+    def _lowest(self, group: NDArray[np.int64], rank: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """The rows of the lowest ranks of every group; where these are as many as are kept, higher ones are no use."""
+        order = np.lexsort((rank, group))
+        place = np.arange(len(order))
+        within = place - np.maximum.accumulate(np.where(_begins(group[order]), place, 0))
+        full = order[within == self._most - 1]
+        self._bar[group[full]] = np.minimum(self._bar[group[full]], rank[full])
+        return order[within < self._most]
 
     def _settle(self) -> None:
         """Keep what is first, last, or of a low rank in its group."""
@@ -95,13 +109,7 @@ class Samples:
         begins = _begins(pool.group[order])
         kept[order[begins]] = True
         kept[order[np.roll(begins, -1)]] = True
-        order = np.lexsort((pool.rank, pool.group))
-        begins = _begins(pool.group[order])
-        place = np.arange(len(order))
-        within = place - np.maximum.accumulate(np.where(begins, place, 0))
-        kept[order[within < self._most]] = True
-        full = order[within == self._most - 1]
-        self._bar[pool.group[full]] = pool.rank[full]
+        kept[self._lowest(pool.group, pool.rank)] = True
         self._pool = pool.take(np.flatnonzero(kept))
 
     def __add__(self, other: Samples) -> Samples:
