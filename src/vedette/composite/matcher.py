@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -90,6 +91,15 @@ class PatternMatcher:
             self._draft(record)
         self._built()
         self._state = runs.empty(self._graph.registers, self._graph.variables)
+
+    def again(self) -> PatternMatcher:
+        """The same patterns, which are not read anew, with nothing that has happened to them yet."""
+        made = copy.copy(self)
+        made.counts, made._ids, made._sorter = Counts(), Ids(), Sorter(self._sorter.lateness)
+        made._arrived, made._latest, made._timed = 0, None, False
+        made._expected = dict(self._expected)
+        made._state = runs.empty(self._graph.registers, self._graph.variables)
+        return made
 
     # ------------------------------------------------------------ patterns
 
@@ -193,15 +203,32 @@ class PatternMatcher:
         """
         if ids is not None and len(ids) != len(events):
             raise InputError(f"there are {len(ids)} ids for {len(events)} events")
-        batch, timed = self._reader.read(events, self._arrived, self._latest, rejects, ids, source)
-        self._check_times(batch, timed)
+        first = self._arrived
+        batch, timed = self._reader.read(events, first, self._latest, rejects, ids, source)
         self._arrived += len(events)
+        return self.follow(
+            batch, timed, None if ids is None else [ids[number - first] for number in batch.number.tolist()]
+        )
+
+    def read(
+        self, events: Events, *, rejects: list[Reject] | None = None, source: EventSource | None = None
+    ) -> tuple[Batch, NDArray[np.bool_]]:
+        """Events as patterns see them, numbered from 0, and which of them have a time: nothing happens yet.
+
+        Any matcher of the same patterns can `follow` what another one has read.
+        """
+        return self._reader.read(events, 0, None, rejects, None, source)
+
+    def follow(self, batch: Batch, timed: NDArray[np.bool_], ids: Sequence[object] | None = None) -> Outcome:
+        """Let events happen that have been read already; their numbers are greater than all that came before."""
+        self._check_times(batch, timed)
+        if batch.size:
+            self._arrived = max(self._arrived, int(batch.number[-1]) + 1)
         if timed.any():
             seen = int(batch.time[timed].max())
             self._latest = seen if self._latest is None else max(self._latest, seen)
         if ids is not None:
-            first = self._arrived - len(events)
-            fresh = self._ids.fresh([ids[number - first] for number in batch.number.tolist()])
+            fresh = self._ids.fresh(ids)
             self.counts.duplicates += int((~fresh).sum())
             if not fresh.all():
                 batch = batch.take(np.flatnonzero(fresh))

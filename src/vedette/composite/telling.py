@@ -72,6 +72,11 @@ class Telling:
         self._size += len(ids)
 
     @property
+    def paths(self) -> list[str]:
+        """The attributes that variables are bound by."""
+        return list(self._paths)
+
+    @property
     def crowded(self) -> bool:
         """So many events are kept that it is worth finding out which of them can still be named."""
         return self._size > self._crowded
@@ -166,6 +171,12 @@ def asked(records: Iterable[PatternRecord], schema: Schema) -> Asked:
     columns |= {Column(path, type_) for path in paths if (type_ := schema.type_of(path)) is not None}
     paths |= {path for column in columns for path in (column.path, column.other) if path is not None}
     return Asked(tuple(sorted(columns, key=str)), frozenset(paths))
+
+
+def bound_paths(records: Iterable[PatternRecord]) -> frozenset[str]:
+    """The attributes that give join variables the values that are told."""
+    telling = Telling(dict(enumerate(records)))
+    return frozenset(telling.paths)
 
 
 def _composite(text: str) -> Composite:

@@ -55,10 +55,12 @@ def table(
     telling: Telling,
     *,
     named: bool,
+    numbered: bool = False,
 ) -> pa.Table:
     """All rows by event, then by subscription, then matches before predictions.
 
-    `places` says where a pattern stands among the subscriptions. Events are `named` by texts, or by their numbers.
+    `places` says where a pattern stands among the subscriptions. Events are `named` by texts, or by their numbers;
+    where the table is `numbered`, it has their numbers anyway.
     """
     none = np.zeros(0, np.int64)
     event = np.concatenate([none, *(one.event for one in rows)])
@@ -75,6 +77,8 @@ def table(
         "probability": _filled([one.probability for one in rows], rows, pa.float64()).take(taken),
         "within": _filled([one.within for one in rows], rows, pa.int64()).take(taken),
     }
+    if numbered:
+        columns["number"] = pa.array(event[order], pa.int64())
     return pa.table(columns)
 
 

@@ -30,31 +30,40 @@ Given: TypeAlias = (
 )
 
 
-def compiled(subscriptions: Given, schema: Schema) -> Matcher:
-    """A matcher of whatever was handed in; texts are read by the schema, unless they have been read already."""
+def loaded(subscriptions: Given, schema: Schema) -> Subscriptions | Matcher:
+    """Whatever was handed in as a set; texts are read by the schema, unless they have been read already.
+
+    There may be patterns in it, and no filters that call operators.
+    """
     if isinstance(subscriptions, Matcher):
         return subscriptions
     if isinstance(subscriptions, Shipped):
         return _opened(subscriptions.folder)
-    if isinstance(subscriptions, Subscriptions):
-        return subscriptions.compile()
     if isinstance(subscriptions, LiveMatcher):
         raise InputError(
             "a LiveMatcher changes while it matches, and what is sent to workers does not\n"
             "Hint: hand in the Subscriptions that it was made from; a pipeline takes changes between its batches"
         )
+    if isinstance(subscriptions, str | os.PathLike) and is_snapshot(path := Path(subscriptions)) and path.is_dir():
+        return Matcher.open(path)
+    made = _set_of(subscriptions, schema)
+    if made.with_operators:
+        made.compile()  # which says why not
+    return made
+
+
+def _set_of(subscriptions: Any, schema: Schema) -> Subscriptions:
+    if isinstance(subscriptions, Subscriptions):
+        return subscriptions
     if is_frame(subscriptions):
-        return load_rows(_frame_rows(subscriptions), schema, consequence=_NOTHING).compile()
+        return load_rows(_frame_rows(subscriptions), schema, consequence=_NOTHING, patterns=True)
     if isinstance(subscriptions, str | os.PathLike):
-        path = Path(subscriptions)
-        if path.is_dir() and is_snapshot(path):
-            return Matcher.open(path)
-        return load_rows(read_subscriptions(path), schema, consequence=_NOTHING).compile()
+        return load_rows(read_subscriptions(Path(subscriptions)), schema, consequence=_NOTHING, patterns=True)
     if isinstance(subscriptions, Mapping | bytes) or not isinstance(subscriptions, Iterable):
         raise InputError(f"the subscriptions are a {type(subscriptions).__name__}\nHint: hand in {_FORMS}")
     made = Subscriptions(schema)
     made.add_many(subscriptions)
-    return made.compile()
+    return made
 
 
 def is_frame(given: object) -> bool:

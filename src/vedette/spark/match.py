@@ -13,12 +13,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import BinaryType, StringType, StructType
 
-from vedette.errors import InputError
+from vedette.errors import InputError, NotSupported
 from vedette.matching.matcher import Matcher
+from vedette.matching.subscriptions import Subscriptions
 from vedette.matching.subscriptions import schema_of as given_schema
+from vedette.prediction.model import Model
 from vedette.schema.schema import Schema
 from vedette.spark.columns import sent_columns
-from vedette.spark.compiled import Given, compiled
+from vedette.spark.compiled import Given, loaded
 from vedette.spark.snapshots import Shipped, ship
 from vedette.spark.types import schema_of
 from vedette.spark.worker import BETWEEN, ESCAPES, REJECTED, SEPARATOR, Task, label_width, matching, needs_escapes
@@ -34,6 +36,8 @@ def match(
     schema: Schema | Mapping[str, Any] | None = None,
     subscribers: bool = False,
     rejects: Literal["raise", "keep"] = "raise",
+    id: str | Column | None = None,
+    model: Model | None = None,
 ) -> DataFrame:
     """Who should hear of what: a row for every match, with the columns of its event.
 
@@ -47,13 +51,27 @@ def match(
     `schema` says how events are read where their own types do not: `{"sent": "timestamp"}` for a column of texts (a
     Schema says everything). An event whose value breaks it is an error, or, with `rejects="keep"`, a row with no
     subscription and its `reason`.
+
+    Where patterns over several events are among the subscriptions, the events are a table, no stream. They count in the
+    order of their `time`, and those with the same `id` (by default the column of that name) once. Behind `subscription`
+    stand `kind` (match or prediction), `steps` (name -> id of the event), `bindings`, `probability` and `within`;
+    forecasts come from the `model`, and do not learn.
     """
     if not isinstance(events, DataFrame):
         name = type(events).__name__
         raise InputError(f"the events are a {name}, not a DataFrame of Spark\nHint: spark.createDataFrame makes one")
     if rejects not in ("raise", "keep"):
         raise InputError(f"rejects={rejects!r} is not known\nHint: it is 'raise' or 'keep'")
-    matcher = compiled(subscriptions, _read_by(schema, events.schema))
+    known = _read_by(schema, events.schema)
+    given = loaded(subscriptions, known)
+    if isinstance(given, Subscriptions) and given.patterns:
+        from vedette.spark.patterns.together import Wanted, match_all
+
+        if rejects == "keep":
+            raise NotSupported('rejects="keep" is for filters\nHint: set events that break the schema aside before')
+        filters = match(events, given.compile(filters_only=True), keep=keep, schema=schema, subscribers=subscribers)
+        return match_all(events, given, filters, Wanted(_kept(events, keep), subscribers, id, model))
+    matcher = given.compile() if isinstance(given, Subscriptions) else given
     shipped = subscriptions if isinstance(subscriptions, Shipped) else ship(matcher, events.sparkSession)
 
     own = len(events.columns)

@@ -1,0 +1,81 @@
+"""Filters and patterns over the same events: each in its own way, and all that they tell in one DataFrame."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from vedette.errors import InputError, NotSupported
+from vedette.matching.subscriptions import Subscriptions
+from vedette.prediction.model import Model
+from vedette.spark.patterns.match import follow, version_of
+from vedette.spark.patterns.tasks import TOLD as TOLD_NAMES
+from vedette.spark.patterns.tasks import carried_as
+
+_ID = "id"
+_BESIDE = TOLD_NAMES[1:]  # what stands behind the subscription
+
+
+class Wanted(NamedTuple):
+    """What is to be told of patterns."""
+
+    kept: Sequence[str | Column]  # as `select` takes them
+    subscribers: bool
+    id: str | Column | None
+    model: Model | None
+
+
+def match_all(events: DataFrame, subscriptions: Subscriptions, filters: DataFrame, wanted: Wanted) -> DataFrame:
+    """What filters found, and a row for every match and forecast of a pattern."""
+    if events.isStreaming:
+        raise NotSupported(
+            "a stream of events cannot be matched against patterns on Spark yet\n"
+            "Hint: read what has come as a table, or follow the stream in one process: vedette.StreamMatcher"
+        )
+    own = len(events.columns)
+    wide = events.select("*", *wanted.kept, *_named(events, wanted.id))
+    kept = filters.columns[: len(filters.columns) - 2 - wanted.subscribers]
+    numbers = range(own, own + len(kept))
+    found = follow(
+        wide.toDF(*(f"_{number}" for number in range(len(wide.columns)))),
+        events.schema,
+        list(subscriptions.patterns.values()),
+        subscriptions.schema,
+        [F.col(f"_{number}") for number in numbers],
+        id_=F.col(f"_{own + len(kept)}") if len(wide.columns) > own + len(kept) else None,
+        model=wanted.model,
+    )
+    if wanted.subscribers:
+        who = [(id_, record.subscriber) for id_, record in subscriptions.patterns.items()]
+        known = events.sparkSession.createDataFrame(who, "subscription string, subscriber string")
+        found = found.join(F.broadcast(known), "subscription", "left")
+    added = ["subscription", *(["subscriber"] if wanted.subscribers else [])]
+    carried = [F.col(carried_as(number)).alias(name) for number, name in enumerate(kept)]
+    told = found.select(*carried, *added, *_BESIDE)
+    types = dict(told.dtypes)
+    nothing = [F.lit(None).cast(types[name]).alias(name) for name in _BESIDE[1:]]
+    plain = filters.select(*_all(filters, len(kept) + len(added)), F.lit("match").alias("kind"), *nothing, "version")
+    version = hashlib.blake2b(digest_size=16)
+    version.update(version_of(subscriptions.patterns.values(), subscriptions.schema).encode())
+    version.update(subscriptions.compile(filters_only=True).version.encode())
+    told = told.withColumn("version", F.lit(version.hexdigest()))
+    return plain.withColumn("version", F.lit(version.hexdigest())).union(told)
+
+
+def _all(frame: DataFrame, count: int) -> list[Column]:
+    return [frame[number] for number in range(count)]
+
+
+def _named(events: DataFrame, given: str | Column | None) -> list[Column]:
+    """What events are called, if they are."""
+    if given is None:
+        return [F.col(_ID)] if events.columns.count(_ID) == 1 else []
+    if isinstance(given, str) and events.columns.count(given) != 1:
+        raise InputError(
+            f"the events have no one column {given!r}\nHint: `id` names the column that tells events apart"
+        )
+    return [F.col(given) if isinstance(given, str) else given]
