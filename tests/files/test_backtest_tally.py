@@ -77,7 +77,9 @@ def test_counts_are_those_of_a_plain_counter(seed: int) -> None:
     assert counts_of(tally) == Counter((IDS[place], day[time], kind) for place, time, _, kind in rows)
     assert tally.events == Counter(day[time] for _, time, _, _ in rows)
     for one in tally.summaries():
-        times = [time for place, time, _, _ in rows if IDS[place] == one.subscription and time != UNTIMED]
+        mine = [(kind, time) for place, time, _, kind in rows if IDS[place] == one.subscription]
+        told = min((kind for kind, _ in mine), default="match")  # matches, if there are any
+        times = [time for kind, time in mine if kind == told and time != UNTIMED]
         assert (one.first, one.last) == (min(times, default=UNTIMED), max(times, default=UNTIMED))
 
 

@@ -79,8 +79,8 @@ def _table(
 
 
 def _row(one: Summary, spans: _Spans) -> tuple[str, ...]:
-    reported = one.matches + one.predictions
-    dated = one.days != NO_DAY
+    reported = one.told
+    dated = (one.days != NO_DAY) & (reported > 0)
     busiest = ""
     if dated.any():
         most = int(np.argmax(np.where(dated, reported, -1)))

@@ -119,9 +119,7 @@ def picture(summaries: Sequence[Summary], events: Mapping[int, int]) -> Backtest
     strips = []
     for one in heard[:_MOST]:
         dated = one.days != NO_DAY
-        sums = np.bincount(
-            (one.days[dated] - first) // length, (one.matches + one.predictions)[dated], minlength=len(spans)
-        )
+        sums = np.bincount((one.days[dated] - first) // length, one.told[dated], minlength=len(spans))
         strips.append(Strip(one.subscription, tuple(sums.astype(np.int64).tolist())))
     judged = [(one.subscription, one.score) for one in heard if one.score is not None and one.score.forecasts]
     curves = tuple((name, tuple(score.calibration())) for name, score in judged[:_CURVES])

@@ -40,9 +40,14 @@ class Summary:
     days: NDArray[np.int64]  # those on which it reported anything, ascending
     matches: NDArray[np.int64]  # of each of these days
     predictions: NDArray[np.int64]
-    first: int  # time of the first match or prediction, in microseconds
+    first: int  # time of the first match, in microseconds; of the first prediction where nothing matched
     last: int
     score: Score | None  # None: no forecasts were asked for
+
+    @property
+    def told(self) -> NDArray[np.int64]:
+        """Matches of each day, or predictions where nothing matched."""
+        return self.matches if self.matches.any() else self.predictions
 
     @property
     def total(self) -> int:
@@ -118,9 +123,9 @@ class Tally:
             days, cell = np.unique(cells.day[rows], return_inverse=True)
             both = np.zeros((len(KINDS), len(days)), np.int64)
             both[kind[rows], cell] = cells.counts[rows]
-            mine = slice(number * len(KINDS), (number + 1) * len(KINDS))
-            first, last = int(self._first[mine].min()), int(self._last[mine].max())
-            first = UNTIMED if last == UNTIMED else first
+            group = number * len(KINDS) + (0 if both[0].any() else 1)
+            last = int(self._last[group])
+            first = UNTIMED if last == UNTIMED else int(self._first[group])
             made.append(Summary(id_, days, both[0], both[1], first, last, self.scores.get(id_)))
         return made
 
