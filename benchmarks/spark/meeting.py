@@ -14,9 +14,9 @@ from benchmarks.spark import data
 from benchmarks.spark.plan import Plan
 from benchmarks.spark.result import Ratio, Result
 from vedette.schema.schema import Schema
-from vedette.spark.meet import meet, plan_of
-from vedette.spark.meet_facts import facts_of
-from vedette.spark.meet_join import conditions, encoded, joined
+from vedette.spark.meeting.facts import facts_of
+from vedette.spark.meeting.join import conditions, encoded, joined
+from vedette.spark.meeting.meet import meet, plan_of
 
 AIM = 50.0
 ATTRIBUTES = ("x", "y", "z")

@@ -19,8 +19,8 @@ from vedette.meeting.direction import Direction
 from vedette.meeting.reading import Constraint, Disjunct, read_constraint
 from vedette.meeting.relations import Id, relations
 from vedette.schema.schema import Schema
-from vedette.spark.meet import Strategy
-from vedette.spark.meet import meet as spark_meet
+from vedette.spark.meeting.meet import Strategy
+from vedette.spark.meeting.meet import meet as spark_meet
 
 Texts: TypeAlias = Mapping[str, str]
 Engine: TypeAlias = Callable[[Texts, Texts, Schema, Direction], Pairs]

@@ -14,7 +14,7 @@ from tests.meeting.generate import Case, case, together
 from tests.meeting.named import CASES, SCHEMA, NamedCase
 from tests.meeting.oracle import meet
 from vedette.meeting.direction import DIRECTIONS, Direction
-from vedette.spark.meet import Strategy
+from vedette.spark.meeting.meet import Strategy
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")  # of hashes in uncompiled kernels
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)

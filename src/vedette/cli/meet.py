@@ -108,7 +108,7 @@ def _here(
 
 
 def _on_spark(publications: Side, subscriptions: Side, schema: Schema, options: MeetOptions, terminal: Terminal) -> Any:
-    from vedette.spark.meet import meet as meet_dataframes
+    from vedette.spark.meeting.meet import meet as meet_dataframes
     from vedette.spark.session import session
 
     with terminal.working("starting Spark"):

@@ -18,7 +18,7 @@ if importlib.util.find_spec("pyspark") is None:
 
 if TYPE_CHECKING:
     from vedette.spark.match import match
-    from vedette.spark.meet import meet
+    from vedette.spark.meeting.meet import meet
     from vedette.spark.pipeline.config import load
     from vedette.spark.pipeline.run import run
     from vedette.spark.session import session
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _PLACES = {
     "load": "vedette.spark.pipeline.config",
     "match": "vedette.spark.match",
-    "meet": "vedette.spark.meet",
+    "meet": "vedette.spark.meeting.meet",
     "run": "vedette.spark.pipeline.run",
     "session": "vedette.spark.session",
 }

@@ -14,14 +14,14 @@ from vedette.meeting.meet import ranking_of
 from vedette.meeting.reading import Constraints
 from vedette.meeting.table import Space
 from vedette.schema.schema import Schema
-from vedette.spark.meet_facts import Facts, facts_of
-from vedette.spark.meet_given import Given, collected, empty_pairs, frame_of, inferred_schema, side_of
-from vedette.spark.meet_hosted import hosted, wanted_of
-from vedette.spark.meet_join import encoded, joined
-from vedette.spark.meet_plan import Plan, Sample, planned
-from vedette.spark.meet_ranking import ranked_pairs
-from vedette.spark.meet_terms import Attribute, columns_of, disjuncts_of
-from vedette.spark.meet_versions import WantedVersions
+from vedette.spark.meeting.facts import Facts, facts_of
+from vedette.spark.meeting.given import Given, collected, empty_pairs, frame_of, inferred_schema, side_of
+from vedette.spark.meeting.hosted import hosted, wanted_of
+from vedette.spark.meeting.join import encoded, joined
+from vedette.spark.meeting.plan import Plan, Sample, planned
+from vedette.spark.meeting.ranking import ranked_pairs
+from vedette.spark.meeting.terms import Attribute, columns_of, disjuncts_of
+from vedette.spark.meeting.versions import WantedVersions
 
 Strategy: TypeAlias = Literal["join", "host"]
 
@@ -46,7 +46,7 @@ def meet(
 
     `strategy` "join" joins both sides by cells (see `meet_cells`); "host" sends the subscriptions to every worker,
     which is faster where one side is small, and takes memory for all of them there. A stream is always met so, by a
-    schema that is given. Subscriptions that change (`vedette.spark.meet_versions`) are met as they are now: in
+    schema that is given. Subscriptions that change (`vedette.spark.meeting.versions`) are met as they are now: in
     `foreachBatch`, every micro-batch of a stream meets the newest.
 
     With `top` or `by` the best are kept, with `rank` and `score`, as `vedette.meet` does it; equal scores are in the

@@ -23,9 +23,9 @@ from vedette.meeting.table import Space
 from vedette.schema.columns import Column
 from vedette.schema.schema import Schema
 from vedette.schema.types import parse_type
-from vedette.spark.meet_axes import is_bounded
-from vedette.spark.meet_plan import SIGNATURES
-from vedette.spark.meet_terms import is_points, number_all, spans_of
+from vedette.spark.meeting.axes import is_bounded
+from vedette.spark.meeting.plan import SIGNATURES
+from vedette.spark.meeting.terms import is_points, number_all, spans_of
 
 SAMPLED = 1024  # constraints of a side
 _TOLD = 5  # bad constraints in full

@@ -22,10 +22,10 @@ from vedette.meeting.ranking import Ranking
 from vedette.meeting.reading import Constraint, Constraints
 from vedette.meeting.table import Space, Table
 from vedette.schema.schema import Schema
-from vedette.spark.meet_facts import bad_constraints, records_of
-from vedette.spark.meet_given import pair_type
-from vedette.spark.meet_ranking import SCORED, best
-from vedette.spark.meet_terms import number_all
+from vedette.spark.meeting.facts import bad_constraints, records_of
+from vedette.spark.meeting.given import pair_type
+from vedette.spark.meeting.ranking import SCORED, best
+from vedette.spark.meeting.terms import number_all
 
 _KEPT = 2  # versions in a worker
 _AT_ONCE = 2_000  # publications: their pairs are in memory together

@@ -18,8 +18,8 @@ from vedette.files.subscriptions import SubscriptionRecord, SubscriptionRows
 from vedette.meeting.reading import Constraints
 from vedette.meeting.table import Space
 from vedette.schema.schema import Schema
-from vedette.spark.meet_hosted import Wanted, packed
-from vedette.spark.meet_terms import number_all
+from vedette.spark.meeting.hosted import Wanted, packed
+from vedette.spark.meeting.terms import number_all
 from vedette.spark.stores import Store
 from vedette.spark.versions import Refusal, Watched
 

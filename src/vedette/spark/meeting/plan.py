@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from vedette.errors import LimitError
 from vedette.meeting.direction import Direction
-from vedette.spark.meet_axes import Axis, Reach, axes_of, with_bits
-from vedette.spark.meet_cells import PATHS, Design, allowed_masks, sizes, wide_masks
-from vedette.spark.meet_terms import Attribute, Terms
+from vedette.spark.meeting.axes import Axis, Reach, axes_of, with_bits
+from vedette.spark.meeting.cells import PATHS, Design, allowed_masks, sizes, wide_masks
+from vedette.spark.meeting.terms import Attribute, Terms
 
 Signature: TypeAlias = frozenset[int]
 Masks: TypeAlias = NDArray[np.int64]

@@ -18,8 +18,8 @@ from vedette.meeting.direction import DIRECTIONS, Direction
 from vedette.meeting.meet import meet as local_meet
 from vedette.meeting.reading import read_constraint
 from vedette.schema.schema import Schema
-from vedette.spark.meet import meet
-from vedette.spark.meet_versions import watch_wanted
+from vedette.spark.meeting.meet import meet
+from vedette.spark.meeting.versions import watch_wanted
 from vedette.spark.stores import FileStore
 from vedette.spark.versions import Refusal
 

@@ -18,12 +18,12 @@ from vedette.meeting.direction import DIRECTIONS, Direction
 from vedette.meeting.reading import Constraints
 from vedette.meeting.table import Space
 from vedette.schema.schema import Schema
-from vedette.spark.meet import plan_of
-from vedette.spark.meet_cells import ALL_LOWEST, LOWEST
-from vedette.spark.meet_facts import Facts
-from vedette.spark.meet_plan import Plan
-from vedette.spark.meet_rows import Encoder, row_type
-from vedette.spark.meet_terms import box, place_of, place_text
+from vedette.spark.meeting.cells import ALL_LOWEST, LOWEST
+from vedette.spark.meeting.facts import Facts
+from vedette.spark.meeting.meet import plan_of
+from vedette.spark.meeting.plan import Plan
+from vedette.spark.meeting.rows import Encoder, row_type
+from vedette.spark.meeting.terms import box, place_of, place_text
 
 Texts = dict[str, str]
 

@@ -46,7 +46,7 @@ def frame_of(given: Given, spark: SparkSession) -> DataFrame:
         if given.isStreaming:
             raise InputError(
                 "the DataFrame of subscriptions is a stream\n"
-                "Hint: read it as a table; vedette.spark.meet_versions takes changed ones between micro-batches"
+                "Hint: read it as a table; vedette.spark.meeting.versions takes changed ones between micro-batches"
             )
         return side_of(given, "subscription")
     if isinstance(given, str | os.PathLike):

@@ -14,11 +14,11 @@ from pyspark.sql.types import BooleanType
 
 from vedette.meeting.allowed import places_meet
 from vedette.schema.schema import Schema
-from vedette.spark.meet_axes import COORDINATES
-from vedette.spark.meet_cells import ALL_LOWEST, LOWEST
-from vedette.spark.meet_plan import Plan
-from vedette.spark.meet_rows import WORD, encoding, row_type, words
-from vedette.spark.meet_terms import ALL, ANY, SET, Attribute, place_of
+from vedette.spark.meeting.axes import COORDINATES
+from vedette.spark.meeting.cells import ALL_LOWEST, LOWEST
+from vedette.spark.meeting.plan import Plan
+from vedette.spark.meeting.rows import WORD, encoding, row_type, words
+from vedette.spark.meeting.terms import ALL, ANY, SET, Attribute, place_of
 
 
 def encoded(frame: DataFrame, plan: Plan, schema: Schema, side: int, *, ranked: bool = False) -> DataFrame:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.schema.keys import INT_MAX, INT_MIN
-from vedette.spark.meet_terms import PLACE, SET, Span, Terms
+from vedette.spark.meeting.terms import PLACE, SET, Span, Terms
 
 COORDINATES = 45  # bits of a cell, for all of its axes together
 LEVELS = (2, 4, 8, 16, 32, 64, 128, 256, 1024, 4096)  # bins that are tried

@@ -29,11 +29,11 @@ from pyspark.sql.types import (
 from vedette.errors import FilterError
 from vedette.meeting.reading import Constraint, Constraints
 from vedette.schema.schema import Schema
-from vedette.spark.meet_axes import COORDINATES
-from vedette.spark.meet_cells import ALL_LOWEST, LOWEST, Design, Keys
-from vedette.spark.meet_facts import bad_constraints, records_of
-from vedette.spark.meet_plan import Plan, Signature
-from vedette.spark.meet_terms import Attribute, Terms, columns_of, disjuncts_of
+from vedette.spark.meeting.axes import COORDINATES
+from vedette.spark.meeting.cells import ALL_LOWEST, LOWEST, Design, Keys
+from vedette.spark.meeting.facts import bad_constraints, records_of
+from vedette.spark.meeting.plan import Plan, Signature
+from vedette.spark.meeting.terms import Attribute, Terms, columns_of, disjuncts_of
 
 WORD = 63  # attributes to a number
 SIDES = ("publication", "subscription")

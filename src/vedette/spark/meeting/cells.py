@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.spark.meet_axes import COORDINATES, Axis, Reach, reach
-from vedette.spark.meet_terms import Terms
+from vedette.spark.meeting.axes import COORDINATES, Axis, Reach, reach
+from vedette.spark.meeting.terms import Terms
 
 LOWEST = 3  # bits
 ALL_LOWEST = (1 << LOWEST) - 1

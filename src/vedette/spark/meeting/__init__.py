@@ -1,0 +1,1 @@
+"""Meeting on Spark: publications and subscriptions that are both constraints, as DataFrames."""
