@@ -41,7 +41,7 @@ TINY = replace(
 )
 
 
-@pytest.mark.parametrize("part", ["a", "b", "d"])
+@pytest.mark.parametrize("part", ["a", "b", "d", "f"])
 def test_a_small_run_of_a_part(part: str, spark: SparkSession) -> None:
     result = one(part, TINY)
     assert spark.range(3).count() == 3  # it was used, and left as it was
@@ -57,6 +57,10 @@ def test_a_small_run_of_a_part(part: str, spark: SparkSession) -> None:
             rates = {row["way"]: row["events/s"] for row in result.rows}
             assert nested.value == pytest.approx(rates["match"] / rates["broadcast nested-loop join"])
             assert [ratio.aim for ratio in result.ratios] == [100, 100, None]
+        case "f":
+            assert [row["each side"] for row in result.rows] == [1000, 1000, 1000, 2000]
+            assert len({row["pairs"] for row in result.rows[:3]}) == 1
+            assert [ratio.aim for ratio in result.ratios] == [50, None]
         case "d":
             assert all(row["p50"] <= row["p99"] <= row["most"] for row in result.rows)
 

@@ -57,3 +57,8 @@ def test_nobody() -> None:
 def test_mistakes(publications: Any, options: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         vd.meet(publications, WANTS, **options)
+
+
+def test_what_has_expired_meets_nobody() -> None:
+    offers = [{"id": "old", "when": "x = 1", "expires": "2020-01-01"}, {"id": "new", "when": "x = 1", "expires": None}]
+    assert vd.meet(offers, {"s": "x = 1"}).to_pylist() == [{"publication": "new", "subscription": "s"}]

@@ -24,7 +24,7 @@ HOUR = dt.timedelta(hours=1)
 @pytest.fixture
 def auction() -> Meeting:
     """Two buyers."""
-    made = Meeting(AUCTION)
+    made = Meeting(AUCTION, clock=lambda: NOON - 9 * HOUR)
     assert made.subscriptions.add("b", "topic = 'pencils' and lot >= 5000 and price <= 1.10") == []
     assert made.subscriptions.add("a", "topic = 'pens' and lot > 1 and price < 3") == []
     return made
@@ -143,11 +143,13 @@ def _state(side: Side) -> list[tuple[str, str]]:
         ({"id": "n", "when": "lot = 1"}, InputError, "'n' is taken by another subscription"),
         ({"id": "", "when": "lot = 1"}, InputError, "an id is a text"),
         ({"id": 5, "when": "lot = 1"}, InputError, "an id is a text"),
-        ({"id": "m"}, InputError, "which is no text"),
+        ({"id": "m"}, InputError, "is no subscription"),
+        ({"id": "m", "when": 5}, InputError, "which is no text"),
+        ({"id": "m", "when": "lot = 1", "expire": NOON}, InputError, "did you mean 'expires'"),
         ({"id": "m", "when": "lot = 'x'"}, FilterError, "subscription 'm'"),
         ({"id": "m", "when": "lot = 1 and lot = 2"}, FilterError, "more than once"),
         ({"id": "m", "when": "weight = 1"}, FilterError, "unknown attribute weight"),
-        ({"id": "m", "when": "lot = 1", "expires": "tomorrow"}, InputError, "no time"),
+        ({"id": "m", "when": "lot = 1", "expires": "tomorrow"}, InputError, "'tomorrow'"),
     ],
 )
 def test_one_mistake_and_nothing_is_taken_up(
@@ -206,7 +208,7 @@ def test_what_is_refused_settles_no_type() -> None:
 def test_whatever_comes_and_goes_everyone_is_told_of_those_that_stand(seed: int, direction: Direction) -> None:
     """Changes of all kinds; what each is told, and now and then all pairs, is what the oracle says of that moment."""
     random, given = Random(seed), case(seed, count=40)
-    meeting = Meeting(SCHEMA, direction=direction)
+    meeting = Meeting(SCHEMA, direction=direction, clock=lambda: NOON - 9 * HOUR)
     texts = [*given.publications.values(), *given.subscriptions.values()]
     stand: tuple[dict[str, str], dict[str, str]] = ({}, {})
     until: tuple[dict[str, int], dict[str, int]] = ({}, {})
@@ -284,3 +286,23 @@ def test_threads_may_change_it_at_once() -> None:
     assert len(found) == 60 * 60
     for one, other in found:
         assert (other in told[one]) != (one in told[other])
+
+
+def test_whose_time_is_over_leaves_by_the_clock() -> None:
+    time = [NOON]
+    auction = Meeting({"lot": "int"}, clock=lambda: time[0])
+    assert auction.publications.add("gone", "lot = 1", expires=NOON) == []
+    assert auction.publications.add("soon", "lot = 1", expires=NOON + HOUR) == []
+    assert list(auction.publications) == ["soon"]
+    assert auction.subscriptions.add("early", "lot < 5") == ["soon"]
+    time[0] = NOON + HOUR
+    assert auction.subscriptions.add("late", "lot < 5") == []
+    assert auction.pairs().num_rows == 0
+    assert auction.subscriptions.add_many({"more": "lot > 0"}).num_rows == 0
+    assert list(auction.publications) == []
+
+
+def test_a_text_is_no_list_of_records() -> None:
+    for given in ("offers.jsonl", 5):
+        with pytest.raises(InputError, match="the publications are a"):
+            Meeting().publications.add_many(given)  # type: ignore[arg-type]

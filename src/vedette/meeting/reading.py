@@ -29,7 +29,11 @@ from vedette.schema.columns import Column
 from vedette.schema.schema import Schema
 
 _NOT = re.compile(r"^[^'\"]*\bnot\b", re.IGNORECASE)
-_SEVERAL_TIMES = "say it once: as a range (x between 1 and 5, or x >= 1 and x < 5), or as a list (x in (1, 2, 3))"
+_SEVERAL_TIMES = (
+    "say it once: as a range (x >= 1 and x < 5), a list (x in (1, 2)), or what it is not (x not in (1, 2)); "
+    "else write alternatives: x > 1 and x < 5 or x > 5"
+)
+_LISTS_ONCE = "say it once: ask about the elements of a list by one any() or all()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +193,8 @@ class _Reader:
         bounds = {_end(tests[0]), _end(tests[1])} == {-1, 1} and tests[0].atom.column == tests[1].atom.column
         if not bounds or len(tests) > 2:
             late = tests[2 if bounds else 1]
-            self._fail(f"{path} is asked about more than once where all of it has to hold", late, _SEVERAL_TIMES)
+            hint = _SEVERAL_TIMES if late.atom.quantifier is None else _LISTS_ONCE
+            self._fail(f"{path} is asked about more than once where all of it has to hold", late, hint)
         second = self._allowed(tests[1])
         if not isinstance(first, ValueSet) or not isinstance(second, ValueSet):
             raise TypeError("bounds are sets of values")

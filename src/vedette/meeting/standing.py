@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import heapq
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,14 +20,13 @@ from numpy.typing import NDArray
 from vedette.errors import FilterError, InputError, UnknownSubscription
 from vedette.matching.subscriptions import schema_of
 from vedette.meeting.direction import Direction, Per, check_direction, check_per
+from vedette.meeting.given import Given, Record, moment_of, now, records_of
 from vedette.meeting.index import Index
 from vedette.meeting.meet import Pairs, ranking_of, table_of
 from vedette.meeting.reading import Constraint, Constraints
 from vedette.meeting.table import Space, Table
 from vedette.schema.columns import Column
-from vedette.schema.keys import read
 from vedette.schema.schema import Schema
-from vedette.schema.types import Kind
 
 
 class _Segment:
@@ -94,13 +93,16 @@ class Side:
     def add(self, id_: str, when: str, *, expires: dt.datetime | str | None = None) -> list[str]:
         """Take it up; the ids of those of the other side that it meets, in the order in which they came.
 
+        One whose time is over already is not taken up, and meets nobody.
+
         InputError if the id is taken or `expires` is no time, FilterError if the text makes no sense: nothing changes.
         """
         with self._meeting.lock:
-            return self._meeting.met_by(self, self._take([{"id": id_, "when": when, "expires": expires}]))[0]
+            found = self._meeting.met_by(self, self._take([{"id": id_, "when": when, "expires": expires}]))
+        return found[0] if found else []
 
-    def add_many(self, records: Iterable[Mapping[str, Any]]) -> pa.Table:
-        """Take up records with `id`, `when` and perhaps `expires`: all, or none if one of them is wrong.
+    def add_many(self, records: Given) -> pa.Table:
+        """Take up records with `id`, `when` and perhaps `expires` (or id -> text): all, or none if one is wrong.
 
         Returns what they meet of the other side: a table of `publication` and `subscription`, in the order of the
         records, and for each in the order in which the others came.
@@ -123,7 +125,7 @@ class Side:
     def expire(self, now: dt.datetime | None = None) -> list[str]:
         """Withdraw those whose time is over, and return their ids in the order of their times."""
         with self._meeting.lock:
-            moment = _moment(now) if now is not None else dt.datetime.now(dt.UTC)
+            moment = self._meeting.clock() if now is None else moment_of(now)
             gone = []
             while self._due and self._due[0][0] <= moment:
                 _, order, id_ = heapq.heappop(self._due)
@@ -139,16 +141,20 @@ class Side:
             raise UnknownSubscription(f"there is no {self._name} {id_!r}")
         return found
 
-    def _take(self, records: Iterable[Mapping[str, Any]]) -> list[str]:
+    def _take(self, given: Given) -> list[str]:
+        """Those that stand now; whose time is over leaves first, and is not taken up."""
+        now = self._meeting.clock()
+        self._meeting.expire(now)
         made: dict[str, _Standing] = {}
         columns: dict[str, Column] = {}
-        for record in records:
+        for record in records_of(given, self._name):
             id_, standing = self._read(record, columns)
             if id_ in self._standing or id_ in made:
                 raise InputError(
                     f"the id {id_!r} is taken by another {self._name}\nHint: remove it first, or give every one its own"
                 )
             made[id_] = standing
+        made = {id_: one for id_, one in made.items() if one.expires is None or one.expires > now}
         for column in columns.values():
             self._meeting.space.number(column)
         for id_, standing in made.items():
@@ -160,17 +166,12 @@ class Side:
         self._fresh |= dict.fromkeys(made)
         return list(made)
 
-    def _read(self, record: Mapping[str, Any], columns: dict[str, Column]) -> tuple[str, _Standing]:
-        id_, when, expires = (record.get(key) for key in ("id", "when", "expires"))
-        if not isinstance(id_, str) or not id_.strip():
-            raise InputError(f"a {self._name} has the id {id_!r}\nHint: an id is a text that is not empty")
-        if not isinstance(when, str):
-            raise InputError(f"the {self._name} {id_!r} asks for {when!r}, which is no text")
+    def _read(self, record: Record, columns: dict[str, Column]) -> tuple[str, _Standing]:
         try:
-            constraint = self._meeting.read(when, columns)
+            constraint = self._meeting.read(record.when, columns)
         except FilterError as error:
-            raise error.of(f"{self._name} {id_!r}") from None
-        return id_, _Standing(constraint, None if expires is None else _moment(expires), 0)
+            raise error.of(f"{self._name} {record.id!r}") from None
+        return record.id, _Standing(constraint, record.expires, 0)
 
     def _drop(self, id_: str, standing: _Standing) -> None:
         del self._standing[id_]
@@ -239,13 +240,19 @@ class Meeting:
     >>> auction.publications.add("seller", "lot between 1000 and 10000 and price = 1.00")
     ['buyer']
 
-    Any number of threads may use one: what they do comes one after the other.
+    Whoever's time is over by the `clock` leaves before anything else is done. Any number of threads may use one: what
+    they do comes one after the other.
     """
 
     def __init__(
-        self, schema: Schema | Mapping[str, Any] | None = None, *, direction: Direction = "publication"
+        self,
+        schema: Schema | Mapping[str, Any] | None = None,
+        *,
+        direction: Direction = "publication",
+        clock: Callable[[], dt.datetime] = now,
     ) -> None:
         check_direction(direction)
+        self.clock = clock
         self.schema = schema_of(schema)
         self.direction = direction
         self.space = Space()
@@ -272,6 +279,7 @@ class Meeting:
         check_per(per)
         ranking = ranking_of(top, by, per, self.schema)
         with self.lock:
+            self.expire()
             ids = list(self.publications), list(self.subscriptions)
             made = [[side.constraint(id_) for id_ in side] for side in (self.publications, self.subscriptions)]
         space = Space()
@@ -283,7 +291,7 @@ class Meeting:
     def expire(self, now: dt.datetime | None = None) -> tuple[list[str], list[str]]:
         """Withdraw publications and subscriptions whose time is over, and return their ids."""
         with self.lock:
-            moment = _moment(now) if now is not None else dt.datetime.now(dt.UTC)
+            moment = self.clock() if now is None else moment_of(now)
             return self.publications.expire(moment), self.subscriptions.expire(moment)
 
     def read(self, text: str, beside: dict[str, Column]) -> Constraint:
@@ -311,12 +319,3 @@ def _alive(segment: _Segment, probes: Table, probe: NDArray[np.int32], met: NDAr
     there = segment.there[owner]
     pairs = np.unique(np.stack([probes.owner[probe][there], owner[there]], axis=1), axis=0)
     return [(int(one), int(other)) for one, other in pairs.tolist()]
-
-
-def _moment(given: Any) -> dt.datetime:
-    """A time with its zone; InputError if it is none."""
-    try:
-        moment: dt.datetime = read(Kind.TIMESTAMP, given)
-    except ValueError as error:
-        raise InputError(f"{given!r} is no time: {error}\nHint: 2026-05-01T12:30:00Z") from None
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=dt.UTC)
