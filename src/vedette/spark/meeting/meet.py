@@ -44,7 +44,7 @@ def meet(
     that the constants of both sides suggest. All constraints are read once before this returns, and again when the
     pairs are asked for: what is wrong with them is raised here.
 
-    `strategy` "join" joins both sides by cells (see `meet_cells`); "host" sends the subscriptions to every worker,
+    `strategy` "join" joins both sides by cells (see `cells`); "host" sends the subscriptions to every worker,
     which is faster where one side is small, and takes memory for all of them there. A stream is always met so, by a
     schema that is given. Subscriptions that change (`vedette.spark.meeting.versions`) are met as they are now: in
     `foreachBatch`, every micro-batch of a stream meets the newest.

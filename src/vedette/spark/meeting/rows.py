@@ -1,6 +1,6 @@
 """From constraints to the rows that Spark joins: in Python's workers, a batch of texts at a time.
 
-A row is a disjunct: its owner's id, its keys (see `meet_cells`), and what it allows each attribute to be:
+A row is a disjunct: its owner's id, its keys (see `cells`), and what it allows each attribute to be:
 l, h (lowest and highest key; null: it does not speak of the attribute), and where a term needs it n (null is allowed),
 m (spans, where they are several), q (what is said of a list), y, z (south and north of a place) and w (the place).
 """
