@@ -20,7 +20,7 @@ from vedette.covering.cover_set import Answer, CoveringSet, Opaque
 from vedette.covering.covers import BUDGET, Method
 from vedette.covering.pictures import picture
 from vedette.errors import FilterError, InputError, NotSupported
-from vedette.files.output import Target, output_format
+from vedette.files.output import output_format, written
 from vedette.files.problems import BadSubscriptions, Problem, refusal
 from vedette.files.schemas import read_schema
 from vedette.files.subscriptions import SubscriptionFile, SubscriptionRecord, read_subscriptions
@@ -142,23 +142,13 @@ def _write(answers: Sequence[Answer], options: CoverOptions, format: str) -> Non
     for record in records:
         if "witness" in record:
             record["witness"] = json.dumps(record["witness"], ensure_ascii=False)
-    target = Target(options.out)
-    try:
-        pq.write_table(pa.Table.from_pylist(records, _PARQUET), target.stream)
-        target.finish()
-    except BaseException:
-        target.abandon()
-        raise
+    with written(options.out) as stream:
+        pq.write_table(pa.Table.from_pylist(records, _PARQUET), stream)
 
 
 def _write_text(place: str, text: str) -> None:
-    target = Target(place)
-    try:
-        target.stream.write(text.encode())
-        target.finish()
-    except BaseException:
-        target.abandon()
-        raise
+    with written(place) as stream:
+        stream.write(text.encode())
 
 
 def _record(answer: Answer, with_witness: bool) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from vedette.composite.times import times_of
 from vedette.errors import FileError, InputError
 from vedette.files.chunks import EventChunk, RejectedEvent
 from vedette.files.operator_calls import patterns_call
-from vedette.files.output import Target
+from vedette.files.output import written
 from vedette.language.ast import Composite, Step
 from vedette.language.render import render
 from vedette.matching.patterns import PatternRecord, Predict
@@ -195,10 +195,5 @@ def draw(place: str, composite: Composite, text: str, forecast: Forecast | None)
     """Write the machine of a pattern as a picture, with the probabilities that are known."""
     known = {} if forecast is None else forecast.by_depth
     picture = machine_picture(composite, text, known.get)
-    target = Target(place)
-    try:
-        target.stream.write(getattr(picture, _PICTURES[Path(place).suffix.lower()])().encode())
-        target.finish()
-    except BaseException:
-        target.abandon()
-        raise
+    with written(place) as stream:
+        stream.write(getattr(picture, _PICTURES[Path(place).suffix.lower()])().encode())

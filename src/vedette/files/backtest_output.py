@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from vedette.files.backtest_counts import UNTIMED, day_text
 from vedette.files.backtest_samples import Sample
 from vedette.files.backtest_tally import Summary
-from vedette.files.output import Target, output_format
+from vedette.files.output import output_format, written
 
 _PARQUET = pa.schema(
     [("subscription", pa.string()), ("day", pa.string()), ("matches", pa.int64()), ("predictions", pa.int64())]
@@ -27,15 +27,9 @@ def write_counts(place: str, summaries: Iterable[Summary], format: str | None = 
     if output_format(place, format) != "parquet":
         _write_lines(place, records)
         return
-    target = Target(place)
-    try:
-        with pq.ParquetWriter(target.stream, _PARQUET, store_schema=False) as writer:
-            for part in _parts(records):
-                writer.write_table(pa.Table.from_pylist(part, _PARQUET))
-        target.finish()
-    except BaseException:
-        target.abandon()
-        raise
+    with written(place) as stream, pq.ParquetWriter(stream, _PARQUET, store_schema=False) as writer:
+        for part in _parts(records):
+            writer.write_table(pa.Table.from_pylist(part, _PARQUET))
 
 
 def write_samples(place: str, samples: Mapping[str, Sequence[Sample]]) -> None:
@@ -61,25 +55,15 @@ def moment_text(time: int) -> str:
 
 def _write_lines(place: str, records: Iterable[Mapping[str, Any]]) -> None:
     """JSON lines with a space after commas and colons, as all that Vedette writes."""
-    target = Target(place)
-    try:
+    with written(place) as stream:
         for part in _parts(records):
-            target.stream.write("".join(f"{_line(record)}\n" for record in part).encode())
-        target.finish()
-    except BaseException:
-        target.abandon()
-        raise
+            stream.write("".join(f"{_line(record)}\n" for record in part).encode())
 
 
 def write_text(place: str, text: str) -> None:
     """All of it, or nothing."""
-    target = Target(place)
-    try:
-        target.stream.write(text.encode())
-        target.finish()
-    except BaseException:
-        target.abandon()
-        raise
+    with written(place) as stream:
+        stream.write(text.encode())
 
 
 def _line(said: Mapping[str, Any]) -> str:

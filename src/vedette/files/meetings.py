@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from vedette.files.output import Target
+from vedette.files.output import written
 
 _SLICE = 1 << 20  # rows that are made into text at once
 _TEXT = pa.large_string()
@@ -19,10 +19,9 @@ _SIDES = ("publication", "subscription")
 
 def write_meetings(table: pa.Table, place: str, format: str) -> None:
     """A table of `publication`, `subscription` and perhaps `rank` and `score`, as JSON lines or Parquet."""
-    target = Target(place)
-    try:
+    with written(place) as stream:
         if format == "parquet":
-            pq.write_table(table, target.stream)
+            pq.write_table(table, stream)
         else:
             ids = {side: _quoted(table.column(side)) for side in _SIDES}
             for begin in range(0, table.num_rows, _SLICE):
@@ -30,11 +29,7 @@ def write_meetings(table: pa.Table, place: str, format: str) -> None:
                     table.slice(begin, _SLICE), {side: each.slice(begin, _SLICE) for side, each in ids.items()}
                 )
                 # The texts of an Arrow array lie in memory one after the other, without gaps.
-                target.stream.write(memoryview(rows.buffers()[2]))
-        target.finish()
-    except BaseException:
-        target.abandon()
-        raise
+                stream.write(memoryview(rows.buffers()[2]))
 
 
 def _lines(table: pa.Table, ids: dict[str, Any]) -> Any:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import os
 import secrets
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -71,6 +72,18 @@ class Target:
             self.stream.close()
         if self._partial is not None:
             self._partial.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def written(place: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """What is written to the stream within the `with` block is a file at its end; where that fails, nothing is."""
+    target = Target(place)
+    try:
+        yield target.stream
+        target.finish()
+    except BaseException:
+        target.abandon()
+        raise
 
 
 class _Writer:
