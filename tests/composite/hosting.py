@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from tests.composite.generate import SCHEMA
 from tests.composite.oracle import Answer, Witness, expected
-from vedette.composite.matcher import Outcome, PatternMatcher, PatternRecord
+from vedette.composite.matcher import Outcome, PatternMatcher
+from vedette.matching.patterns import PatternRecord
 from vedette.schema.schema import Schema
 
 

@@ -81,14 +81,15 @@ def brier(said: NDArray[np.float64], came: NDArray[np.bool_]) -> float:
 
 
 def together(model: Model, one: PatternRecord, seen: Observations) -> Said:
-    """The figures and their bounds, in the order of rows where there is one partition at a time."""
+    """The figures and their bounds, in the order of rows."""
     asked = watched([one])[0]
     counts = model.counts(asked.name)
     parts = Parts(asked, model.settings)
     parts.use([part.moves() for part in counts.parts], counts)
-    said = parts.see(seen, rows_of_parts(seen, 0, asked.parts), counts)[1]
+    moves, said = parts.see(seen, rows_of_parts(seen, 0, asked.parts), counts)
     assert said is not None
-    return said
+    order = np.argsort(moves[0].row)
+    return Said(*(column[order] for column in said))
 
 
 def one_part(taken: int, events_left: int) -> float:

@@ -101,6 +101,29 @@ class Batch:
             np.concatenate([_padded(part.known, columns) for part in parts], axis=1),
         )
 
+    def renumbered(
+        self, primitives: Sequence[int], keys: Sequence[int], columns: Sequence[int], counts: tuple[int, int]
+    ) -> Batch:
+        """The same events in other numbers: each sequence says, for an old number, the new one (-1: no longer asked).
+
+        `counts` are how many partitionings and columns there are afterwards; of those that are new nothing is known.
+        """
+        new = np.array([*primitives, -1], np.int32)[self.primitive]
+        event = np.repeat(np.arange(self.size), np.diff(self.start))
+        asked = new >= 0
+        order = np.lexsort((new[asked], event[asked]))
+        lengths = np.bincount(event[asked], minlength=self.size)
+        return Batch(
+            self.number,
+            self.time,
+            _starts(lengths),
+            new[asked][order],
+            _moved(self.key, keys, counts[0]),
+            _moved(self.keyed, keys, counts[0]),
+            _moved(self.value, columns, counts[1]),
+            _moved(self.known, columns, counts[1]),
+        )
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All there is, by name."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
@@ -119,6 +142,14 @@ def _starts(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     starts = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=starts[1:])
     return starts
+
+
+def _moved(array: NDArray[Any], places: Sequence[int], rows: int) -> NDArray[Any]:
+    made = np.zeros((rows, *array.shape[1:]), array.dtype)
+    for old, new in enumerate(places[: len(array)]):
+        if new >= 0:
+            made[new] = array[old]
+    return made
 
 
 def _padded(array: NDArray[Any], rows: int) -> NDArray[Any]:

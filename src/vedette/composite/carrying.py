@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +28,27 @@ _KEPT: Final = (
 )
 
 
-def carried(state: runs.State, old: Graph, places: Sequence[Place], new: Graph, into: Sequence[Place]) -> runs.State:
-    """The partial matches of those patterns that are in both graphs."""
-    return _restored(new, into, *_written(state, old, places))
+class Renamed(NamedTuple):
+    """Numbers in one graph -> those in another, of patterns (with -1 -> -1) and of keys (with -1 -> -1)."""
+
+    uids: Mapping[int, int]
+    keys: Mapping[int, int]
+
+
+def carried(
+    state: runs.State,
+    old: Graph,
+    places: Sequence[Place],
+    new: Graph,
+    into: Sequence[Place],
+    renamed: Renamed | None = None,
+) -> runs.State:
+    """The partial matches of those patterns that are in both graphs; in the new one they may have other numbers."""
+    arrays, facts = _written(state, old, places)
+    if renamed is not None:
+        facts["places"] = [[renamed.keys.get(keys, -2), renamed.uids.get(uid, -2)] for keys, uid in facts["places"]]
+        facts["states"] = [[[renamed.uids.get(uid, -2), *rest] for uid, *rest in items] for items in facts["states"]]
+    return _restored(new, into, arrays, facts)
 
 
 def written(state: runs.State, graph: Graph, places: Sequence[Place]) -> bytes:
@@ -42,6 +60,11 @@ def written(state: runs.State, graph: Graph, places: Sequence[Place]) -> bytes:
 def restored(data: bytes, graph: Graph, places: Sequence[Place]) -> runs.State:
     """What `written` wrote, for a graph of the same patterns, or of others too; those that are gone are left out."""
     return _restored(graph, places, *unpacked(_KIND, data))
+
+
+def partial_matches(data: bytes) -> int:
+    """How many there are in what `written` wrote."""
+    return len(unpacked(_KIND, data)[0]["runs"])
 
 
 def _written(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.composite.batch import Batch
-from vedette.composite.carrying import carried, restored, written
+from vedette.composite.carrying import Renamed, carried, partial_matches, restored, written
 from vedette.composite.graph import Graph
 from vedette.composite.machines import Draft, Numbers, Place, draft, graph_of
 from vedette.composite.order import Ids, Sorter
@@ -32,6 +32,7 @@ from vedette.schema.encode import Reject
 from vedette.schema.schema import Schema
 
 _KIND: Final = "stream of events"
+_HAPPENED: Final = "what happened to patterns"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,9 @@ class PatternMatcher:
     Events are numbered as they arrive, from 0. They count in the order of their time: within `lateness` microseconds
     they may come in any order (None: all of them are held back until `finish`). At most `cap` partial matches are kept
     in a partition: beyond it the least promising are given up, and counted. These are the least probable, where a model
-    says what to `expect`, else those that have come least far.
+    says what to `expect`, else those that have come least far. Of partial matches that are worth the same, the order of
+    the `filters` of steps decides which stays: by default that in which the patterns have them. One that never `reads`
+    follows what others have read, and needs no operators.
     """
 
     def __init__(
@@ -70,6 +73,8 @@ class PatternMatcher:
         cap: int = CAP,
         merge: bool = True,
         calling: Calling | None = None,
+        filters: Iterable[str] = (),
+        reads: bool = True,
     ) -> None:
         if cap < 1:
             raise InputError(f"a cap of {cap} partial matches leaves none\nHint: it is a number from 1 on")
@@ -77,8 +82,8 @@ class PatternMatcher:
         self.cap = cap
         self.counts = Counts()
         self._merge = merge
-        self._calling = calling or Calling()
-        self._numbers = Numbers()
+        self._calling = (calling or Calling()) if reads else None
+        self._numbers = Numbers.of(filters, (), ())
         self._drafts: dict[str, Draft] = {}
         self._uids = 0
         self._arrived = 0
@@ -141,6 +146,15 @@ class PatternMatcher:
         for uid in self._expected:
             self._promise(uid)
         self._state = carried(self._state, old, places, self._graph, self._places)
+        if self._sorter.held:
+            stayed = [each for id_, each in before.items() if self._drafts.get(id_) is each]
+            self._renumber(_renumbering(self._numbers, self._numbers, _filters(stayed)))
+
+    def _renumber(self, numbers: tuple[list[int], list[int], list[int]]) -> None:
+        """Events that are held back mean to nobody more than to those that were there when they came."""
+        primitives, columns, keys = numbers
+        counts = (len(self._numbers.keys), len(self._numbers.columns))
+        self._sorter.renumbered(lambda batch: batch.renumbered(primitives, keys, columns, counts))
 
     def expect(self, expected: Mapping[int, Expected]) -> None:
         """Take in what a model expects, by the numbers of patterns: it decides who goes first beyond the cap."""
@@ -165,6 +179,11 @@ class PatternMatcher:
     def drafts(self) -> dict[int, Draft]:
         """All that is known of the patterns, by their numbers."""
         return dict(self._by_uid)
+
+    @property
+    def filters(self) -> list[str]:
+        """The filters of steps and features, in the order of their numbers."""
+        return self._numbers.texts()
 
     @property
     def operators(self) -> OperatorMatcher | None:
@@ -211,13 +230,18 @@ class PatternMatcher:
         )
 
     def read(
-        self, events: Events, *, rejects: list[Reject] | None = None, source: EventSource | None = None
+        self,
+        events: Events,
+        *,
+        rejects: list[Reject] | None = None,
+        source: EventSource | None = None,
+        latest: int | None = None,
     ) -> tuple[Batch, NDArray[np.bool_]]:
         """Events as patterns see them, numbered from 0, and which of them have a time: nothing happens yet.
 
-        Any matcher of the same patterns can `follow` what another one has read.
+        Any matcher of the same patterns can `follow` what another one has read. `latest` is the greatest time before.
         """
-        return self._reader.read(events, 0, None, rejects, None, source)
+        return self._reader.read(events, 0, latest, rejects, None, source)
 
     def follow(self, batch: Batch, timed: NDArray[np.bool_], ids: Sequence[object] | None = None) -> Outcome:
         """Let events happen that have been read already; their numbers are greater than all that came before."""
@@ -235,6 +259,15 @@ class PatternMatcher:
         ready, late = self._sorter.put(batch)
         self.counts.late += len(late)
         return self._stepped(ready, late)
+
+    def advance(self, moment: int) -> Outcome:
+        """Let those events happen that were held back and are not later than a moment: nothing earlier will come."""
+        return self._stepped(self._sorter.release(moment), np.zeros(0, np.int64))
+
+    @property
+    def held(self) -> Sorter:
+        """The events that are held back."""
+        return self._sorter
 
     def finish(self) -> Outcome:
         """Let those events happen that were held back."""
@@ -265,25 +298,63 @@ class PatternMatcher:
 
     def to_bytes(self) -> bytes:
         """Everything, so that `from_bytes` goes on where this stood."""
+        arrays, happened = self._happened()
+        facts = {
+            "patterns": [{"uid": each.uid, **_plain(each.record)} for each in self._drafts.values()],
+            "primitives": self._numbers.texts(),
+            "columns": list(self._numbers.columns),
+            "keys": [list(each) for each in self._numbers.keys],
+            "schema": {path: self.schema.spelling(path) for path in self.schema},
+            "closed": self.schema.closed,
+            "cap": self.cap,
+            "merge": self._merge,
+        }
+        return packed(_KIND, arrays, facts | happened)
+
+    def happened(self) -> bytes:
+        """What has happened to the patterns, without them: another matcher of the same ones can `resume` it."""
+        return packed(_HAPPENED, *self._happened())
+
+    def _happened(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         parts = {
             "state": written(self._state, self._graph, self._places),
             "sorter": self._sorter.to_bytes(),
             "ids": self._ids.to_bytes(),
         }
         facts = {
-            "patterns": [{"uid": each.uid, **_plain(each.record)} for each in self._drafts.values()],
-            "primitives": self._numbers.texts(),
-            "columns": list(self._numbers.columns),
-            "keys": [list(each) for each in self._numbers.keys],
             "next": [self._uids, self._arrived, self._latest],
             "timed": self._timed,
             "counts": asdict(self.counts),
-            "schema": {path: str(type_) for path, type_ in self.schema.items()},
-            "closed": self.schema.closed,
-            "cap": self.cap,
-            "merge": self._merge,
         }
-        return packed(_KIND, {name: np.frombuffer(data, np.uint8) for name, data in parts.items()}, facts)
+        return {name: np.frombuffer(data, np.uint8) for name, data in parts.items()}, facts
+
+    def resume(self, happened: bytes) -> None:
+        """Go on where another matcher stood, made of the same patterns in the same order."""
+        self._resume(*unpacked(_HAPPENED, happened))
+
+    def _resume(self, arrays: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> None:
+        _, self._arrived, self._latest = facts["next"]
+        self._timed = facts["timed"]
+        self.counts = Counts(**facts["counts"])
+        self._sorter = Sorter.from_bytes(arrays["sorter"].tobytes())
+        self._ids = Ids.from_bytes(arrays["ids"].tobytes())
+        self._state = restored(arrays["state"].tobytes(), self._graph, self._places)
+
+    def take_over(self, other: PatternMatcher, anew: Collection[str] = ()) -> dict[int, int]:
+        """Go on where a matcher of other patterns stood: those that are in both keep their partial matches.
+
+        Those whose ids are in `anew` begin anew all the same. Numbers of patterns there -> numbers here.
+        """
+        mine = {each.record: each for id_, each in self._drafts.items() if id_ not in anew}
+        pairs = [(each, mine[each.record]) for each in other._drafts.values() if each.record in mine]
+        uids = {old.uid: new.uid for pair in pairs for old, new in zip(*map(_with_parts, pair), strict=True)}
+        primitives, columns, keys = _renumbering(other._numbers, self._numbers, _filters(old for old, _ in pairs))
+        renamed = Renamed({-1: -1, **uids}, {-1: -1, **dict(enumerate(keys))})
+        self._state = carried(other._state, other._graph, other._places, self._graph, self._places, renamed)
+        self._sorter, self._ids, self.counts = other._sorter, other._ids, other.counts
+        self._renumber((primitives, columns, keys))
+        self._arrived, self._latest, self._timed = other._arrived, other._latest, other._timed
+        return uids
 
     @classmethod
     def from_bytes(cls, data: bytes, *, calling: Calling | None = None) -> PatternMatcher:
@@ -301,13 +372,38 @@ class PatternMatcher:
                 None if plain["predict"] is None else Predict.of(plain["predict"]),
             )
             made._drafts[record.id] = draft(record, plain["uid"], schema, made._numbers)
-        made._uids, made._arrived, made._latest = facts["next"]
-        made._timed = facts["timed"]
-        made.counts = Counts(**facts["counts"])
-        made._sorter, made._ids = sorter, Ids.from_bytes(arrays["ids"].tobytes())
+        made._uids = facts["next"][0]
         made._built()
-        made._state = restored(arrays["state"].tobytes(), made._graph, made._places)
+        made._resume(arrays, facts)
         return made
+
+
+def facts_of(happened: bytes) -> dict[str, int]:
+    """What `PatternMatcher.happened` gave, in figures for people; nothing of it is followed."""
+    arrays, facts = unpacked(_HAPPENED, happened)
+    sorter = Sorter.from_bytes(arrays["sorter"].tobytes())
+    return {"partial matches": partial_matches(arrays["state"].tobytes()), "held back": sorter.held, **facts["counts"]}
+
+
+def _with_parts(whole: Draft) -> list[Draft]:
+    return [whole, *whole.parts]
+
+
+def _filters(drafts: Iterable[Draft]) -> set[int]:
+    """The filters that patterns ask for."""
+    found: set[int] = set()
+    for each in (one for whole in drafts for one in _with_parts(whole)):
+        found |= {asked.primitive for ways in (*each.steps, *each.absent) for asked in ways} | set(each.symbols)
+    return found
+
+
+def _renumbering(old: Numbers, new: Numbers, asked: Collection[int]) -> tuple[list[int], list[int], list[int]]:
+    """For every old number of a filter, a column and a partitioning the new one; -1: nobody `asked` for it before."""
+    return (
+        [new.primitives.get(each, -1) if number in asked else -1 for number, each in enumerate(old.primitives)],
+        [new.columns.get(each, -1) for each in old.columns],
+        [new.keys.get(each, -1) for each in old.keys],
+    )
 
 
 def _plain(record: PatternRecord) -> dict[str, Any]:

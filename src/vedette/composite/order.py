@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
@@ -35,6 +35,7 @@ class Sorter:
         self.lateness = lateness
         self.most = most
         self.greatest: int | None = None  # time seen so far
+        self.passed: int | None = None  # the greatest time of what has gone on by `release`
         # Each in order of time, and one after the other in order of arrival, so that a batch is sorted only once.
         self._runs: list[Batch] = []
 
@@ -80,6 +81,26 @@ class Sorter:
         self._runs, self.greatest = runs, greatest
         return (_sorted(Batch.concatenate(ready)) if ready else batch.slice(0, 0)), late
 
+    def release(self, moment: int) -> Batch:
+        """Those that are held back and not later than a moment, in order: somebody else knows that no others come."""
+        cuts = [int(np.searchsorted(run.time, moment, side="right")) for run in self._runs]
+        ready = [run.slice(0, cut) for run, cut in zip(self._runs, cuts, strict=True) if cut]
+        left = [run.slice(cut, run.size) for run, cut in zip(self._runs, cuts, strict=True)]
+        self._runs = [run for run in left if run.size]
+        batch = _sorted(Batch.concatenate(ready))
+        if batch.size:
+            self.passed = int(batch.time[-1])
+        return batch
+
+    @property
+    def next(self) -> int | None:
+        """The earliest time of what is held back."""
+        return min((int(run.time[0]) for run in self._runs), default=None)
+
+    def renumbered(self, change: Callable[[Batch], Batch]) -> None:
+        """What is held back is written in other numbers from now on."""
+        self._runs = [change(run) for run in self._runs]
+
     def finish(self) -> Batch:
         """All that is still held back, in order."""
         rest = _sorted(Batch.concatenate(self._runs))
@@ -88,7 +109,7 @@ class Sorter:
 
     def to_bytes(self) -> bytes:
         """Everything it knows, as plain bytes."""
-        facts = {"lateness": self.lateness, "most": self.most, "greatest": self.greatest}
+        facts = {"lateness": self.lateness, "most": self.most, "greatest": self.greatest, "passed": self.passed}
         return packed("sorter", _sorted(Batch.concatenate(self._runs)).arrays(), facts)
 
     @staticmethod
@@ -96,7 +117,7 @@ class Sorter:
         """A sorter that goes on where `to_bytes` was called."""
         arrays, facts = unpacked("sorter", data)
         sorter = Sorter(facts["lateness"], facts["most"])
-        sorter.greatest = facts["greatest"]
+        sorter.greatest, sorter.passed = facts["greatest"], facts.get("passed")
         held = Batch(**arrays)
         sorter._runs = [held] if held.size else []
         return sorter

@@ -26,13 +26,13 @@ from vedette.schema.types import Type
 
 
 class Reader:
-    """Reads events for some patterns."""
+    """Reads events for some patterns. Without a `calling` it reads none: others do, and operators need not be here."""
 
-    def __init__(self, numbers: Numbers, schema: Schema, calling: Calling) -> None:
+    def __init__(self, numbers: Numbers, schema: Schema, calling: Calling | None) -> None:
         self._schema = schema
         self._columns = list(numbers.columns)
         self._keys = list(numbers.keys)
-        self._matcher = _matcher(numbers.texts(), schema, calling)
+        self._matcher = None if calling is None else _matcher(numbers.texts(), schema, calling)
 
     @property
     def operators(self) -> OperatorMatcher | None:
@@ -54,6 +54,8 @@ class Reader:
         error, or, if a list is handed in, is put there and left out. Operators ask a `source` of the events, if others
         ask it, too.
         """
+        if self._matcher is None:
+            raise RuntimeError("this one only follows what others have read")
         refused: list[Reject] = []
         encoded = self._matcher.encode(events, rejects=None if rejects is None else refused)
         if isinstance(self._matcher, OperatorMatcher):

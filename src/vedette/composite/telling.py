@@ -5,6 +5,7 @@ The engine knows events by their numbers. What is to be told of them is kept her
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -48,6 +49,14 @@ class Telling:
         self._crowded = _MANY
         self.follow(patterns)
 
+    def again(self) -> Telling:
+        """The same patterns, which are not read anew, and no events yet."""
+        made = copy.copy(self)
+        made._paths = dict(self._paths)
+        made._parts = [_Kept(np.zeros(0, np.int64), tuple(np.zeros(0, object) for _ in range(1 + len(self._paths))))]
+        made._size, made._crowded = 0, _MANY
+        return made
+
     def follow(self, patterns: Mapping[int, PatternRecord]) -> None:
         """Tell of these patterns from now on; what was kept for others stays as long as it may be named."""
         self._names: dict[int, list[str]] = {}
@@ -67,8 +76,12 @@ class Telling:
 
     def keep(self, first: int, ids: Sequence[Any], events: Events) -> None:
         """Events may be named from now on: they are numbered from `first`, above all that came before."""
-        values = (_objects(_column(events, path)) for path in self._paths)
-        self._parts.append(_Kept(np.arange(first, first + len(ids)), (_objects(ids), *values)))
+        self.keep_numbered(np.arange(first, first + len(ids)), ids, events)
+
+    def keep_numbered(self, numbers: NDArray[np.int64], ids: Sequence[Any], events: Events) -> None:
+        """Events may be named from now on, by any numbers that no others have."""
+        values = (_objects(values_at(events, path)) for path in self._paths)
+        self._parts.append(_Kept(numbers, (_objects(ids), *values)))
         self._size += len(ids)
 
     @property
@@ -126,6 +139,28 @@ class Telling:
         columns = [[_sayable(value) for value in column] for column in kept.columns]
         return {"paths": list(self._paths), "numbers": kept.numbers.tolist(), "columns": columns}
 
+    def table(self) -> pa.Table:
+        """All that is kept, in columns: what events are called (""), values as texts, by path, then the numbers."""
+        kept = self._kept()
+        texts = [
+            pa.array([value if value is None else str(value) for value in column], pa.string())
+            for column in kept.columns
+        ]
+        # The last one has no name, but a place: any name may be that of a path.
+        return pa.table([*texts, pa.array(kept.numbers)], names=["", *self._paths, ""])
+
+    def restore_table(self, table: pa.Table) -> None:
+        """Go on with what `table` gave."""
+        *texts, numbers = table.columns
+        columns = {
+            name: column.to_numpy(zero_copy_only=False)
+            for name, column in zip(table.column_names[:-1], texts, strict=True)
+        }
+        nothing = np.full(table.num_rows, None, object)
+        kept = tuple(columns.get(path, nothing) for path in ["", *self._paths])
+        self._parts = [_Kept(numbers.to_numpy().astype(np.int64), kept)]
+        self._size = table.num_rows
+
     def restore(self, plain: Mapping[str, Any]) -> None:
         """Go on with what `plain` gave."""
         columns = dict(zip(["", *plain["paths"]], plain["columns"], strict=True))
@@ -143,8 +178,11 @@ class Telling:
         """All that is kept, in one piece."""
         if len(self._parts) > 1:
             numbers = np.concatenate([part.numbers for part in self._parts])
-            columns = zip(*(part.columns for part in self._parts), strict=True)
-            self._parts = [_Kept(numbers, tuple(np.concatenate(column) for column in columns))]
+            columns = [np.concatenate(column) for column in zip(*(part.columns for part in self._parts), strict=True)]
+            if (numbers[1:] < numbers[:-1]).any():
+                order = np.argsort(numbers)
+                numbers, columns = numbers[order], [column[order] for column in columns]
+            self._parts = [_Kept(numbers, tuple(columns))]
         return self._parts[0]
 
 
@@ -195,7 +233,8 @@ def _objects(values: Sequence[Any]) -> NDArray[np.object_]:
     return found
 
 
-def _column(events: Events, path: str) -> Sequence[Any]:
+def values_at(events: Events, path: str) -> Sequence[Any]:
+    """The value that every event has at a path, as it is told."""
     if isinstance(events, pa.Table | pa.RecordBatch):
         if path in events.schema.names:
             return python_values(plain(events.column(path)))

@@ -63,7 +63,7 @@ class Tally:
 
     def __init__(self, ids: Sequence[str], samples: int = 5) -> None:
         self.ids = list(ids)
-        self._most = samples
+        self.most = samples
         self._events, self._counts = DayCounts(), DayCounts()
         self._samples = Samples(samples, _seeds(self.ids))
         size = len(KINDS) * len(self.ids)
@@ -94,9 +94,9 @@ class Tally:
 
     def __add__(self, other: Tally) -> Tally:
         """Both together; InputError if they are of other subscriptions."""
-        if self.ids != other.ids or self._most != other._most:
+        if self.ids != other.ids or self.most != other.most:
             raise InputError("tallies of different subscriptions, or with more or fewer samples, do not add up")
-        both = Tally(self.ids, self._most)
+        both = Tally(self.ids, self.most)
         both._events, both._counts = self._events + other._events, self._counts + other._counts
         both._samples = self._samples + other._samples
         both._first, both._last = np.minimum(self._first, other._first), np.maximum(self._last, other._last)
@@ -147,7 +147,7 @@ class Tally:
         arrays |= {"first": self._first, "last": self._last}
         facts = {
             "ids": self.ids,
-            "most": self._most,
+            "most": self.most,
             "samples": [asdict(sample) for sample in samples],
             "scores": {id_: score.plain() for id_, score in self.scores.items()},
         }

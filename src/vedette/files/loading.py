@@ -25,13 +25,15 @@ def load_rows(
     consequence: str = "nothing was written",
     told: Callable[[int], None] | None = None,
     patterns: bool = False,
+    operators: bool | None = None,
     calls: OperatorCalls | None = None,
 ) -> Subscriptions:
     """The set that rows describe; BadSubscriptions says what is wrong with every one that cannot be matched.
 
     `records` are those of the rows, where they have been read already; `told` hears now and then how many were read.
-    Where `patterns` can be matched they are taken, too, and so are filters that call operators. The records of both
-    are put into `calls`; what is wrong with their calls is told along with other problems, or when they are planned.
+    Where `patterns` can be matched they are taken, too, and so are filters that call operators, unless `operators` says
+    otherwise. The records of both are put into `calls`; what is wrong with their calls is told along with other
+    problems, or when they are planned.
     """
     subscriptions = Subscriptions(schema)
     problems: list[Problem] = []
@@ -46,7 +48,7 @@ def load_rows(
                 subscriptions.add(record.id, record.when, subscriber=record.subscriber, predict=record.predict)
                 if calls is not None and _may_call(subscriptions, record.id):
                     calls.records.append(record)
-                error = None if patterns else _beyond_filters(subscriptions, record.id)
+                error = _beyond(subscriptions, record.id, patterns, operators)
                 if error is None:
                     continue
             except FilterError as wrong:
@@ -65,10 +67,21 @@ def _may_call(subscriptions: Subscriptions, id_: str) -> bool:
     return id_ in subscriptions.with_operators or id_ in subscriptions.patterns
 
 
-def _beyond_filters(subscriptions: Subscriptions, id_: str) -> NotSupported | None:
-    """Why one that was added cannot be matched where there are only plain filters."""
+def _beyond(subscriptions: Subscriptions, id_: str, patterns: bool, operators: bool | None) -> NotSupported | None:
+    """Why one that was added cannot be matched where there are no patterns, or no operators."""
     if id_ in subscriptions.patterns:
-        return NotSupported(f"a pattern over several events: {FILTERS_ONLY}\n{LEAVE_IT_OUT}")
-    if id_ in subscriptions.with_operators:
-        return NotSupported(f"a filter that calls operators: {FILTERS_ONLY}, without operators\n{LEAVE_IT_OUT}")
+        if not patterns:
+            return NotSupported(f"a pattern over several events: {FILTERS_ONLY}\n{LEAVE_IT_OUT}")
+        return _without(subscriptions, id_) if operators is False else None
+    if id_ in subscriptions.with_operators and not (patterns if operators is None else operators):
+        only = FILTERS_ONLY if not patterns else "filters and patterns are matched here"
+        return NotSupported(f"a filter that calls operators: {only}, without operators\n{LEAVE_IT_OUT}")
     return None
+
+
+def _without(subscriptions: Subscriptions, id_: str) -> NotSupported | None:
+    from vedette.files.operator_calls import patterns_call
+
+    if not patterns_call([subscriptions.patterns[id_]], subscriptions.schema):
+        return None
+    return NotSupported(f"a pattern that calls operators: here they are matched without operators\n{LEAVE_IT_OUT}")

@@ -53,12 +53,12 @@ def _spaced(said: Mapping[str, Any]) -> str:
     """JSON with a space after every comma and colon, as matches of filters have it."""
     parts = []
     for name, value in said.items():
-        shown = _spaced(value) if isinstance(value, dict) else _json(value)
-        parts.append(f"{_json(str(name))}: {shown}")
+        shown = _spaced(value) if isinstance(value, dict) else json_of(value)
+        parts.append(f"{json_of(str(name))}: {shown}")
     return "{" + ", ".join(parts) + "}"
 
 
-def _json(value: Any) -> str:
+def json_of(value: Any) -> str:
     """What JSON has no type for is a text, as are numbers that most readers of JSON would spoil."""
     if isinstance(value, float) and not math.isfinite(value):
         return orjson.dumps(as_text(value)).decode()  # null would say that nothing was found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,8 @@ from vedette.prediction import named
 from vedette.prediction.nodes import Names, last_symbol
 
 _FADED = 1e-3  # a weight below this no longer counts
-_MOST_MOVES = 1_000_000  # distinct ones; beyond them the rarest are dropped
-_WAITING = 1 << 17  # moves that are gathered before they are counted
+MOST_MOVES: Final = 1_000_000  # distinct ones; beyond them the rarest are dropped
+_WAITING = 1 << 17  # moves that are gathered before they are counted, or as many as are counted already
 
 
 class Weighed(NamedTuple):
@@ -35,11 +35,14 @@ def kinds_of(moves: Weighed, names: Names) -> tuple[NDArray[np.int64], NDArray[n
 
 
 class Counts:
-    """Weights of moves (source, target), sorted; `horizon` is after how many events a move weighs 1/e of a new one."""
+    """Weights of moves (source, target), sorted; `horizon` is after how many events a move weighs 1/e of a new one.
 
-    def __init__(self, horizon: float | None = None) -> None:
+    Of distinct moves at most so many are kept (MOST_MOVES), the heaviest.
+    """
+
+    def __init__(self, horizon: float | None = None, most: int | None = None) -> None:
         self.names = Names()
-        self.horizon = horizon
+        self.horizon, self.most = horizon, MOST_MOVES if most is None else most
         self.events = 0  # seen in all, whatever they weigh now
         self._source = np.zeros(0, np.int64)
         self._target = np.zeros(0, np.int64)
@@ -52,15 +55,27 @@ class Counts:
         """Itself, with counts of so many parts, which forget as it does."""
         self.parts += [Counts() for _ in range(count - len(self.parts))]
         for part in self.parts:
-            part.horizon = self.horizon
+            part.horizon, part.most = self.horizon, self.most
         return self
+
+    def numbering(self) -> Counts:
+        """The same names, and nothing counted."""
+        made = Counts(self.horizon, self.most)
+        made.names = self.names.copy()
+        made.parts = [part.numbering() for part in self.parts]
+        return made
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether there was more, of the whole or of a part, than can be told apart."""
+        return self.names.exhausted or any(part.exhausted for part in self.parts)
 
     def add(self, source: NDArray[np.int64], target: NDArray[np.int64], age: NDArray[np.int64]) -> None:
         """Count moves; `age` says how many of these events come after each of them."""
         self.events += source.size
         weight = np.ones(source.size) if self.horizon is None else np.exp(-age / self.horizon)
         self._waiting.append((source, target, weight, self.events))
-        if sum(part[0].size for part in self._waiting) > _WAITING:
+        if sum(part[0].size for part in self._waiting) > max(_WAITING, self._source.size):
             self._gather()
 
     def moves(self) -> Weighed:
@@ -89,7 +104,7 @@ class Counts:
 
     def __add__(self, other: Counts) -> Counts:
         """What both have seen: as if one had counted for both."""
-        both = Counts(self.horizon)
+        both = Counts(self.horizon, min(self.most, other.most))
         both.events = self.events + other.events
         both._as_of = both.events
         for part in (self, other):
@@ -98,7 +113,7 @@ class Counts:
             both._waiting.append((source, target, weight, both.events))
         both._gather()
         both.parts = [
-            (one or Counts(self.horizon)) + (another or Counts(self.horizon))
+            (one or Counts(self.horizon, both.most)) + (another or Counts(self.horizon, both.most))
             for one, another in zip_longest(self.parts, other.parts)
         ]
         return both
@@ -116,8 +131,10 @@ class Counts:
         source, target = source[begins], target[begins]
         weight = np.add.reduceat(weight, np.flatnonzero(begins)) if begins.size else weight
         kept = weight > _FADED
-        if source.size > _MOST_MOVES:
-            kept &= weight >= np.partition(weight, source.size - _MOST_MOVES)[source.size - _MOST_MOVES]
+        if source.size > self.most:
+            least = np.partition(weight, source.size - self.most)[source.size - self.most]
+            more, as_much = weight > least, weight == least
+            kept &= more | (as_much & (np.cumsum(as_much) <= self.most - more.sum()))
         self._source, self._target, self._weight = source[kept], target[kept], weight[kept]
         self._waiting, self._as_of = [], self.events
 
@@ -137,9 +154,9 @@ class Counts:
         return {**plain, "parts": [part.plain() for part in self.parts]} if self.parts else plain
 
     @classmethod
-    def restored(cls, plain: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Counts:
+    def restored(cls, plain: dict[str, Any], arrays: dict[str, NDArray[Any]], most: int | None = None) -> Counts:
         """What `plain` and `arrays` gave."""
-        counts = cls(None if plain["horizon"] is None else float(plain["horizon"]))
+        counts = cls(None if plain["horizon"] is None else float(plain["horizon"]), most)
         counts.names = Names.from_plain(plain["names"])
         counts.events = counts._as_of = int(plain["events"])
         counts._source, counts._target = (np.array(arrays[name], np.int64) for name in ("source", "target"))
@@ -147,5 +164,5 @@ class Counts:
         if not counts._source.size == counts._target.size == counts._weight.size:
             raise ValueError("sources, targets and weights do not belong together")
         for number, facts in enumerate(plain.get("parts", [])):
-            counts.parts.append(cls.restored(facts, named.of(f"part {number}", arrays)))
+            counts.parts.append(cls.restored(facts, named.of(f"part {number}", arrays), most))
         return counts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -130,13 +131,17 @@ class Forecaster:
         plain = {str(number): {"name": one.watched.name, **one.plain()} for number, one in self._followers.items()}
         return packed(_KIND, arrays, {"patterns": plain})
 
-    def restore(self, data: bytes) -> None:
-        """Go on where another forecaster of the same patterns and settings stood when it gave `to_bytes`."""
+    def restore(self, data: bytes, numbers: Mapping[int, int] | None = None) -> None:
+        """Go on where another forecaster stood when it gave `to_bytes`, with the same settings.
+
+        Its patterns may have had other numbers: `numbers` has theirs -> these.
+        """
         arrays, plain = unpacked(_KIND, data)
-        for number, follower in self._followers.items():
-            facts = plain["patterns"].get(str(number))
-            if facts is not None and facts["name"] == follower.watched.name:
-                follower.restore(facts, named.of(str(number), arrays))
+        for text, facts in plain["patterns"].items():
+            number = int(text) if numbers is None else numbers.get(int(text), -1)
+            follower = self._followers.get(number)
+            if follower is not None and facts["name"] == follower.watched.name:
+                follower.restore(facts, named.of(text, arrays))
 
 
 def _rows_by_pattern(patterns: NDArray[Any]) -> dict[int, NDArray[np.int64]]:

@@ -70,10 +70,34 @@ class Model:
 
     def __add__(self, other: Model) -> Model:
         """What was learnt from two parts of a history, whose partitions differ, as if from the whole."""
-        names = dict.fromkeys([*self._counts, *other._counts])
+        counts: dict[str, Counts] = {}
+        for name in dict.fromkeys([*self._counts, *other._counts]):
+            one, another = self._counts.get(name), other._counts.get(name)
+            most = min(each.most for each in (one, another) if each is not None)
+            counts[name] = (one or Counts(most=most)) + (another or Counts(most=most))
         known = [each for each in (self._operators, other._operators) if each is not None]
         operators = sum(known[1:], known[0]) if known else None
-        return Model(self.settings, {name: self.counts(name) + other.counts(name) for name in names}, operators)
+        return Model(self.settings, counts, operators)
+
+    # ------------------------------------------------------------ parts of a history
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether some pattern has more states or kinds of events than can be told apart: the first to come are."""
+        return any(counts.exhausted for counts in self._counts.values())
+
+    def numbering(self) -> Model:
+        """What is told apart, with nothing counted: for those who count anew what is the same for all of them."""
+        return Model(self.settings, {name: counts.numbering() for name, counts in self._counts.items()})
+
+    def begun(self, name: str) -> Counts:
+        """The same of one pattern."""
+        return self._counts[name].numbering()
+
+    def whole(self, records: Records) -> Model:
+        """A sum of parts as if it had been learnt in one place: in the order of patterns, with no move too many."""
+        names = dict.fromkeys(one.name for one in watched(records).values())
+        return Model(self.settings, {name: self.counts(name) for name in names if name in self}, self._operators)
 
     def to_bytes(self) -> bytes:
         """All of it, as arrays and JSON."""
@@ -85,12 +109,12 @@ class Model:
         return packed(_KIND, arrays, {"settings": asdict(self.settings), "patterns": plain, "operators": operators})
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Model:
-        """What `to_bytes` gave; SnapshotError if it is something else."""
+    def from_bytes(cls, data: bytes, most: int | None = None) -> Model:
+        """What `to_bytes` gave, with room for so many moves of a pattern; SnapshotError if it is something else."""
         arrays, plain = unpacked(_KIND, data)
         try:
             counts = {
-                name: Counts.restored(facts, named.of(str(number), arrays))
+                name: Counts.restored(facts, named.of(str(number), arrays), most)
                 for number, (name, facts) in enumerate(plain["patterns"].items())
             }
             known = plain.get("operators")
@@ -129,10 +153,22 @@ class Model:
 
 
 class Trainer:
-    """Learns from observations, however many batches they come in."""
+    """Learns from observations, however many batches they come in.
 
-    def __init__(self, records: Records, settings: Settings | None = None) -> None:
+    Of a part of a history it keeps more moves (`most`), since only of the whole can be said which are the rarest, and
+    may be told before what is told apart (`numbering`).
+    """
+
+    def __init__(
+        self,
+        records: Records,
+        settings: Settings | None = None,
+        *,
+        most: int | None = None,
+        numbering: Model | None = None,
+    ) -> None:
         self._settings = settings or Settings()
+        self._most, self._numbering = most, numbering
         self._counts: dict[str, Counts] = {}
         self._watched = watched(records)
         self._tracks: dict[int, Tracks] = {}
@@ -142,10 +178,17 @@ class Trainer:
         for number, one in self._watched.items():
             rows = np.flatnonzero(seen.pattern == number)
             if rows.size:
-                counts = self._counts.setdefault(one.name, Counts().with_parts(one.parts))
+                if one.name not in self._counts:
+                    self._counts[one.name] = self._begun(one)
+                counts = self._counts[one.name]
                 self._count(number, one, seen, rows, counts)
                 for part, mine in enumerate(rows_of_parts(seen, number, one.parts)):
                     self._count(part_number(number, part), one, seen, mine, counts.parts[part])
+
+    def _begun(self, one: Watched) -> Counts:
+        if self._numbering is not None and one.name in self._numbering:
+            return self._numbering.begun(one.name)
+        return Counts(most=self._most).with_parts(one.parts)
 
     def _count(self, number: int, one: Watched, seen: Observations, rows: NDArray[np.int64], counts: Counts) -> None:
         if number not in self._tracks:

@@ -77,6 +77,11 @@ class Names:
         """Whether there are more states than have numbers, or just as many."""
         return len(self._states) >= _MOST_STATES
 
+    @property
+    def exhausted(self) -> bool:
+        """Whether some state or symbol may have come too late to get a number."""
+        return self.full or len(self._symbols) >= _MOST_SYMBOLS
+
     def signature(self, number: int) -> int | None:
         """The signature of a state; None where it is known by its depth alone."""
         return self.states[number] if number < len(self._states) else None
@@ -87,20 +92,19 @@ class Names:
         return np.where(numbers < _MOST_STATES, known[np.minimum(numbers, known.size - 1)], numbers - _MOST_STATES)
 
     def number_states(self, states: NDArray[np.int64], depths: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-        """The number of each state; new ones get the next."""
+        """The number of each state; new ones get the next, and when there is none left, that of their depth."""
         distinct, first, which = np.unique(states, return_index=True, return_inverse=True)
         numbers = np.empty(distinct.size, np.int64)
         for place in np.argsort(first, kind="stable").tolist():
             signature, depth = int(distinct[place]), int(depths[first[place]])
-            number = self._states.get(signature)
-            if number is None:
-                if len(self._states) < _MOST_STATES:
-                    number = self._states[signature] = len(self._states)
-                    self._depths.append(depth)
-                else:
-                    number = _MOST_STATES + min(depth, _MOST_DEPTHS - 1)
+            number = self._states.get(signature, -1)
+            if number < 0 and len(self._states) < _MOST_STATES:
+                number = self._states[signature] = len(self._states)
+                self._depths.append(depth)
             numbers[place] = number
-        return numbers[which.reshape(-1)]
+        found = numbers[which.reshape(-1)]
+        # By its own depth, not by that of the first that is like it here: how events are cut makes no difference.
+        return np.where(found < 0, _MOST_STATES + np.minimum(depths, _MOST_DEPTHS - 1), found)
 
     def number_symbols(self, symbols: NDArray[np.int64]) -> NDArray[np.int64]:
         """The number of each symbol, from 1; new ones get the next."""
@@ -135,6 +139,10 @@ class Names:
             context |= symbols[(nodes >> shift) & _OLDEST] << shift
         between = nodes & ((1 << _STATE_SHIFT) - (1 << _AGE_SHIFT))
         return (new << _STATE_SHIFT) | between | context
+
+    def copy(self) -> Names:
+        """The same numbers, to go on from."""
+        return Names.from_plain(self.as_plain())
 
     def as_plain(self) -> dict[str, list[int]]:
         """As lists that can be written as JSON."""

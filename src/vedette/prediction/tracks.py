@@ -13,6 +13,30 @@ from vedette.prediction.nodes import START, Names, age_bucket, context_of, conte
 
 _MOST = 1_000_000  # partitions; beyond them, those seen longest ago are forgotten
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
+_STIRS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(27)), (np.uint64(0x94D049BB133111EB), np.uint64(31))
+
+
+def partition_order(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """In which order partitions (n, 2) are taken up that come together: a number for each, evenly spread.
+
+    Who goes through a history partition by partition, in this order, numbers states and symbols as is done here.
+    """
+    return _stirred(_mixed(keys))
+
+
+def _mixed(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    halves = keys.view(np.uint64) if keys.flags.c_contiguous else np.ascontiguousarray(keys).view(np.uint64)
+    return (halves[:, 0] + (halves[:, 1] * _SPREAD)).view(np.int64)
+
+
+def _stirred(mixed: NDArray[np.int64]) -> NDArray[np.int64]:
+    """One to one, so that what is told apart stays so."""
+    bits = mixed.view(np.uint64)
+    bits = bits ^ (bits >> np.uint64(30))
+    for factor, shift in _STIRS:
+        bits = bits * factor
+        bits = bits ^ (bits >> shift)
+    return bits.view(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +99,12 @@ class Tracks:
         Keys are known by 64 bits of them: two of a million partitions share a slot with a probability of 3e-8, and
         then only their forecasts do.
         """
-        halves = keys.view(np.uint64) if keys.flags.c_contiguous else np.ascontiguousarray(keys).view(np.uint64)
-        mixed = (halves[:, 0] + (halves[:, 1] * _SPREAD)).view(np.int64)
+        mixed = _mixed(keys)
         if mixed.size and (mixed == mixed[0]).all():  # a pattern without partitions
             distinct, which = mixed[:1], np.zeros(mixed.size, np.int64)
         else:
-            distinct, which = np.unique(mixed, return_inverse=True)
+            _, first, which = np.unique(_stirred(mixed), return_index=True, return_inverse=True)
+            distinct = mixed[first]
         known = self._slots
         found = [known.setdefault(key, len(known)) for key in distinct.tolist()]
         self._grow(len(known))
