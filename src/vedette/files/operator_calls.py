@@ -20,14 +20,18 @@ from vedette.matching.patterns import PatternRecord, Predict
 from vedette.operators.registry import Operators
 from vedette.schema.schema import Schema
 
+_OPTION = "--operators FILE brings others"
+
 Verdict: TypeAlias = Literal["never", "always"]
 
 
 class OperatorCalls:
-    """The operators of a file, or those that are installed; and the records that may call some."""
+    """The operators of a file, those handed in, or those that are installed; and the records that may call some."""
 
-    def __init__(self, place: str | Path | None = None) -> None:
-        self._read = None if place is None else Operators.read(place)  # what is wrong with it is to be known at once
+    def __init__(self, place: str | Path | Operators | None = None, elsewhere: str = _OPTION) -> None:
+        # What is wrong with a file is to be known at once.
+        self._read = place if place is None or isinstance(place, Operators) else Operators.read(place)
+        self._elsewhere = elsewhere  # how to bring others than those that are installed
         self.records: list[SubscriptionRecord] = []  # filters with operators, and patterns
 
     @cached_property
@@ -36,7 +40,7 @@ class OperatorCalls:
         if self._read is not None:
             return self._read
         found = Operators.installed()
-        found.elsewhere = "--operators FILE brings others"
+        found.elsewhere = self._elsewhere
         return found
 
     def check(self, checked: Checked) -> Verdict | None:
@@ -76,11 +80,11 @@ class OperatorCalls:
                 found.append(Problem.of_error(record, error))
         return found
 
-    def refuse_wrong(self, schema: Schema, source: str) -> None:
+    def refuse_wrong(self, schema: Schema, source: str, consequence: str = "nothing was written") -> None:
         """BadSubscriptions says of all records at once which of their calls make no sense."""
         problems = self.problems(schema)
         if problems:
-            raise BadSubscriptions(source, problems, "nothing was written")
+            raise BadSubscriptions(source, problems, consequence)
 
 
 def patterns_call(patterns: Iterable[PatternRecord], schema: Schema) -> bool:

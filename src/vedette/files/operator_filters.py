@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ from vedette.matching.indexes import DEFAULT
 from vedette.matching.matcher import Matcher
 from vedette.matching.subscriptions import Subscriptions
 from vedette.operators.calling import Calling
-from vedette.operators.matcher import OperatorMatches
+from vedette.operators.matcher import OperatorMatcher, OperatorMatches
 from vedette.operators.sources import EventSource, Shared
 from vedette.schema.encode import Encoded
 
@@ -39,12 +39,22 @@ class OperatorFilters:
         own = Subscriptions(subscriptions.schema)
         for record in subscriptions.with_operators.values():
             own.add(record.id, record.text, subscriber=record.subscriber)
-        self.matcher = calling.matcher(own, index=index)
         filters = [id_ for id_ in subscriptions if id_ not in subscriptions.patterns]
         calls = np.array([id_ in subscriptions.with_operators for id_ in filters], np.bool_)
-        self.ids = pa.array(filters, pa.large_string())  # of all filters
+        self._begin(calling.matcher(own, index=index), calls, filters)
+
+    @classmethod
+    def placed(cls, matcher: OperatorMatcher, calls: NDArray[np.bool_]) -> Self:
+        """Where only numbers are told: those that call operators, planned, and where they are among all filters."""
+        made = cls.__new__(cls)
+        made._begin(matcher, calls, [])
+        return made
+
+    def _begin(self, matcher: OperatorMatcher, calls: NDArray[np.bool_], ids: Sequence[str]) -> None:
+        self.matcher, self.calls = matcher, calls
+        self.ids = pa.array(ids, pa.large_string())  # of all filters
         self._plain_places, self._places = np.flatnonzero(~calls), np.flatnonzero(calls)
-        self._index = Matcher.of(self.matcher.plan.segment, subscriptions.schema)
+        self._index = Matcher.of(matcher.plan.segment, matcher.schema)
 
     @property
     def binds(self) -> bool:
@@ -65,7 +75,7 @@ class OperatorFilters:
 
     def _merged(self, plain: Rows, found: OperatorMatches) -> tuple[Rows, NDArray[np.int64]]:
         """Both in one order, and where those found by operators are in it."""
-        size, events = len(self.ids), len(plain.start) - 1
+        size, events = len(self.calls), len(plain.start) - 1
         key = events_of(plain).astype(np.int64) * size + self._plain_places[plain.subscription]
         own = found.event * size + self._places[found.subscription]
         before = np.searchsorted(key, own)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cached_property
@@ -32,11 +33,17 @@ class Calling:
         self.statistics = Statistics() if statistics is None else statistics
         self.counts = Counts()
         self._runner = Runner()
+        self._lock = threading.Lock()
 
     @cached_property
     def operators(self) -> Operators:
         """By name; installed ones are looked for when they are first needed."""
         return Operators.installed() if self._given is None else self._given
+
+    @property
+    def installed(self) -> bool:
+        """None were handed in."""
+        return self._given is None
 
     def matcher(self, subscriptions: Subscriptions, *, index: str = DEFAULT_INDEX) -> OperatorMatcher:
         """A matcher of the filters of a set, with and without operators; patterns are left out."""
@@ -61,6 +68,27 @@ class Calling:
     def failures(self) -> Mapping[str, Mapping[Kind, int]]:
         """Failures of operators: by name, then by kind."""
         return self._runner.failures.counts
+
+    @property
+    def reused(self) -> Mapping[str, int]:
+        """Evaluations that others had made of the same events, by operator."""
+        return self._runner.reused
+
+    # ------------------------------------------------------------ several places
+
+    def add(self, plain: Mapping[str, Any]) -> None:
+        """Learn and count what was learned and counted elsewhere; any number of threads may."""
+        counts = plain["counts"]
+        with self._lock:
+            self.statistics.absorb(Statistics.from_plain(plain["statistics"]))
+            self.counts.add(Counts(**counts))
+            self._runner.reused.update(plain["reused"])
+            self._runner.failures.add(plain["failures"])
+
+    def known(self) -> Statistics:
+        """A copy of what is known now, while others add to it."""
+        with self._lock:
+            return self.statistics.copy()
 
     # ------------------------------------------------------------ kept
 

@@ -74,6 +74,14 @@ class Failures:
         with self._lock:
             self._counts = {name: dict(kinds) for name, kinds in counts.items()}
 
+    def add(self, counts: Mapping[str, Mapping[Kind, int]]) -> None:
+        """Count what was counted elsewhere."""
+        with self._lock:
+            for name, kinds in counts.items():
+                mine = self._counts.setdefault(name, {})
+                for kind, count in kinds.items():
+                    mine[kind] = mine.get(kind, 0) + count
+
     def record(self, operator: Operator, failures: Sequence[tuple[str, Failure]]) -> None:
         """Counts the failures of one call, each with the event's name, and writes the first ones to the log."""
         with self._lock:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import importlib.abc
 import importlib.util
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
@@ -14,10 +16,14 @@ from vedette.operators.failures import on_one_line, place_of
 from vedette.operators.operator import Operator
 
 
-def operators_of(name: str, folder: Path) -> list[Operator]:
-    """The operators of `package.module`, or of `./file.py` relative to a folder; InputError if there are none."""
+def operators_of(name: str, folder: Path, texts: Mapping[str, str] | None = None) -> list[Operator]:
+    """The operators of `package.module`, or of `./file.py` relative to a folder; InputError if there are none.
+
+    `texts` are what stands in files, by such names, where the files themselves may not be there.
+    """
+    text = None if texts is None else texts.get(name)
     try:
-        module = _run(folder / name) if name.endswith(".py") else importlib.import_module(name)
+        module = _run(folder / name, text) if name.endswith(".py") else importlib.import_module(name)
     except FileNotFoundError:
         raise InputError(f"there is no file {folder / name}") from None
     except VedetteError as error:  # a wrong declaration, which says itself how to mend it
@@ -37,13 +43,35 @@ def explained(error: BaseException) -> str:
     return said if place is None or isinstance(error, VedetteError | SyntaxError) else f"{said} ({place})"
 
 
-def _run(path: Path) -> ModuleType:
-    path = path.resolve()
-    if not path.is_file():
+def text_of(path: Path) -> str | None:
+    """What stands in a file of Python; None where it cannot be read, which whoever runs it says."""
+    try:
+        return importlib.util.decode_source(path.read_bytes())
+    except (OSError, UnicodeError, SyntaxError):
+        return None
+
+
+class _FromText(importlib.abc.SourceLoader):
+    """Runs what stood in a file where the file is not."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self._path, self._text = str(path), text
+
+    def get_filename(self, fullname: str) -> str:
+        return self._path
+
+    def get_data(self, path: str | bytes) -> bytes:
+        return self._text.encode()
+
+
+def _run(path: Path, text: str | None = None) -> ModuleType:
+    path = path if text is not None else path.resolve()
+    if text is None and not path.is_file():
         raise FileNotFoundError(path)
     # Two files of one name are two modules.
     name = f"vedette_operators_{hashlib.sha256(str(path).encode()).hexdigest()[:16]}"
-    spec = importlib.util.spec_from_file_location(name, path)
+    loader = None if text is None else _FromText(path, text)
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} cannot be imported")
     module = importlib.util.module_from_spec(spec)

@@ -72,6 +72,7 @@ class Plan:
         self._evaluation = np.array([each.evaluation for each in numbers.predicates], np.int32)
         self._prepared: Prepared | None = None
         self._refresh_at = 0  # evaluations made by then
+        self._revision = 0  # of what was taken over from elsewhere
 
     @property
     def named(self) -> frozenset[str]:
@@ -89,7 +90,8 @@ class Plan:
 
     def prepared(self, made: int) -> Prepared:
         """What planners work from, with what was learned; looked at anew after more and more evaluations."""
-        if self._prepared is None or made >= self._refresh_at:
+        if self._prepared is None or made >= self._refresh_at or self.statistics.revision != self._revision:
+            self._revision = self.statistics.revision
             selectivity, cost = self.statistics.selectivity(), self.statistics.cost()
             asked = [one.predicates for one in self.asked.alternatives]
             if self._prepared is None or self._planner == SUBORDER:

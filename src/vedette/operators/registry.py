@@ -10,14 +10,22 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from vedette.errors import FileError, InputError
-from vedette.operators.modules import explained, operators_of
+from vedette.operators.modules import explained, operators_of, text_of
 from vedette.operators.operator import Operator
 
 GROUP = "vedette.operators"  # of entry points
 FOLDER = "_folder"  # a key in every table of a file: what its paths are relative to
+
+
+class Written(NamedTuple):
+    """A file of operators as it was read: what is needed to read it again where it is not."""
+
+    path: str
+    text: str  # of a TOML file
+    modules: Mapping[str, str]  # what stands in the files of Python that it names, or in itself
 
 
 class Operators(Mapping[str, Operator]):
@@ -27,6 +35,7 @@ class Operators(Mapping[str, Operator]):
         self._operators: dict[str, Operator] = {}
         self.missing: dict[str, str] = {}  # entry points that could not be loaded, and why
         self.elsewhere: str | None = None  # where more of them come from: said where a name is not known
+        self.written: Written | None = None  # the file that all of them come from
         for each in operators:
             self.add(each)
 
@@ -47,6 +56,7 @@ class Operators(Mapping[str, Operator]):
             raise InputError(f"{reprlib.repr(operator)} is no operator\nHint: {hint}")
         if self._operators.setdefault(operator.name, operator) is not operator:
             raise InputError(f"there is an operator {operator.name!r} already\nHint: give one of them another name")
+        self.written = None
 
     def find(self, name: str) -> Operator:
         """The operator of a name; InputError says which names are near, and what could not be loaded."""
@@ -113,7 +123,22 @@ class Operators(Mapping[str, Operator]):
             raise FileError(f"{path}: operators are in a .py file, or named in a .toml file")
         if not path.is_file():
             raise FileError(f"{path}: there is no such file")
-        settings = _toml(path) if path.suffix == ".toml" else {}
+        try:
+            text = path.read_text(encoding="utf-8") if path.suffix == ".toml" else ""
+        except UnicodeDecodeError as error:
+            raise FileError(f"{path}: not a TOML file: {error}") from None
+        except OSError as error:
+            raise FileError(f"{path}: {error.strerror}") from None
+        return cls._read(path, text, None)
+
+    @classmethod
+    def read_again(cls, written: Written) -> Operators:
+        """The same from what stood in the files: those of operators need not be here."""
+        return cls._read(Path(written.path), written.text, written.modules)
+
+    @classmethod
+    def _read(cls, path: Path, text: str, texts: Mapping[str, str] | None) -> Operators:
+        settings = _toml(path, text) if path.suffix == ".toml" else {}
         modules = settings.pop("modules", []) if path.suffix == ".toml" else [path.name]
         if not isinstance(modules, list) or not all(isinstance(each, str) for each in modules):
             hint = 'write modules = ["package.module", "./file.py"]'
@@ -122,13 +147,17 @@ class Operators(Mapping[str, Operator]):
         try:
             for name in modules:
                 with nullcontext() if path.suffix == ".py" else _said_of(f"modules: {name!r}"):
-                    made._add_all(operators_of(name, path.parent))
+                    made._add_all(operators_of(name, path.parent, texts))
             tables = {key: {**value, FOLDER: path.parent} for key, value in _tables(settings)}
             besides = cls.installed(tables)
         except InputError as error:
             raise FileError(f"{path}: {error}") from error
         made._operators = {**besides, **made}
         made.missing = besides.missing
+        if texts is None:
+            found = {name: text_of(path.parent / name) for name in modules if name.endswith(".py")}
+            texts = {name: each for name, each in found.items() if each is not None}
+        made.written = Written(str(path.absolute()), text, texts)
         return made
 
     def _add_all(self, operators: Iterable[Operator]) -> None:
@@ -170,10 +199,8 @@ def _tables(settings: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any
         yield key, value
 
 
-def _toml(path: Path) -> dict[str, Any]:
+def _toml(path: Path, text: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
         raise FileError(f"{path}: not a TOML file: {error}") from None
-    except OSError as error:
-        raise FileError(f"{path}: {error.strerror}") from None

@@ -64,6 +64,15 @@ class Counts:
     joins_given_up: int = 0  # bindings combined in too many ways
     by_operator: dict[str, int] = field(default_factory=dict)  # made
 
+    def add(self, other: Counts) -> None:
+        """Count what was counted elsewhere."""
+        self.events += other.events
+        self.asked += other.asked
+        self.made += other.made
+        self.joins_given_up += other.joins_given_up
+        for name, made in other.by_operator.items():
+            self.by_operator[name] = self.by_operator.get(name, 0) + made
+
 
 class Rounds:
     """Takes one batch of events to its end."""

@@ -33,6 +33,7 @@ class Statistics:
         if not memory > 0:
             raise InputError(f"a memory of {memory!r} observations\nHint: a number above 0, or inf to forget nothing")
         self.memory = float(memory)
+        self.revision = 0  # how often something was taken over from elsewhere, which plans have to look at
         # By text: tried, held (of predicates); calls, seconds (of evaluations).
         self._known: dict[str, list[float]] = {}
         self._of_operators: dict[str, list[float]] = {}  # by name: all four
@@ -59,6 +60,33 @@ class Statistics:
     def copy(self) -> Statistics:
         """The same, to go on from: what is learned there is not learned here."""
         return self + Statistics(self.memory)
+
+    def absorb(self, other: Statistics) -> None:
+        """Learn what was learned elsewhere, as if it had been here and just now: what was known before fades."""
+        for name, found in other._known.items():
+            _fade(self._row(name), 0, found[0], found[1], self.memory)
+        for name, found in other._of_operators.items():
+            row = self._operator(name)
+            _fade(row, _TRIED, found[_TRIED], found[_HELD], self.memory)
+            _fade(row, _CALLS, found[_CALLS], found[_SECONDS], self.memory)
+        self.revision += 1
+
+    def become(self, other: Statistics) -> None:
+        """Know what the other knows, and nothing else."""
+        for mine, known in ((self._known, other._known), (self._of_operators, other._of_operators)):
+            for name in {*mine, *known}:
+                size = 2 if mine is self._known else 4
+                mine.setdefault(name, [0.0] * size)[:] = known.get(name, [0.0] * size)
+        self.memory = other.memory
+        self.revision += 1
+
+    def most(self, count: int) -> Statistics:
+        """Only what was observed most often, so many things; and all that is known of operators."""
+        made = self.copy()
+        if len(made._known) > count:
+            often = sorted(made._known, key=lambda text: -made._known[text][0])[:count]
+            made._known = {text: made._known[text] for text in often}
+        return made
 
     # ------------------------------------------------------------ kept
 
@@ -126,6 +154,13 @@ def _numbers(found: Any, count: int) -> list[float]:
     return numbers
 
 
+def _fade(row: list[float], place: int, count: float, total: float, memory: float) -> None:
+    """So many more observations at a place of a row, and their sum behind it; what was there before fades."""
+    kept = 0.5 ** (count / memory)
+    row[place] = row[place] * kept + count
+    row[place + 1] = row[place + 1] * kept + total
+
+
 class StatisticsView:
     """The statistics of one set, by number."""
 
@@ -165,16 +200,19 @@ class StatisticsView:
 
     def learn_outcomes(self, predicate: int, tried: int, held: int) -> None:
         """A predicate was looked at so many times and held so many."""
-        self._fade(self._predicates[predicate], 0, 1, tried, held)
+        self._fade(self._predicates[predicate], 0, tried, held)
         pooled = self._kept._operator(self._of_predicate[predicate])
-        self._fade(pooled, _TRIED, _HELD, tried, held if self._positive[predicate] else tried - held)
+        self._fade(pooled, _TRIED, tried, held if self._positive[predicate] else tried - held)
 
     def learn_cost(self, evaluation: int, events: int, seconds: float) -> None:
         """An evaluation was made for so many events and took so long."""
-        self._fade(self._evaluations[evaluation], 0, 1, events, seconds)
-        self._fade(self._kept._operator(self._operators[evaluation].name), _CALLS, _SECONDS, events, seconds)
+        self._fade(self._evaluations[evaluation], 0, events, seconds)
+        self._fade(self._kept._operator(self._operators[evaluation].name), _CALLS, events, seconds)
 
-    def _fade(self, row: list[float], count: int, total: int, more: float, sum_: float) -> None:
-        kept = 0.5 ** (more / self._kept.memory)
-        row[count] = row[count] * kept + more
-        row[total] = row[total] * kept + sum_
+    def _fade(self, row: list[float], place: int, count: float, total: float) -> None:
+        _fade(row, place, count, total, self._kept.memory)
+
+    @property
+    def revision(self) -> int:
+        """It changes when something is taken over from elsewhere."""
+        return self._kept.revision
