@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -78,9 +78,11 @@ class Space:
 
     def boxes(self, form: NormalForm) -> list[Box]:
         """The boxes whose union the filter is; none if it is never true. NoBoxes if they would be too many."""
-        if sum(_size(one) for one in form.conjunctions) > MOST_BOXES:
-            raise NoBoxes(f"the filter is a union of more than {MOST_BOXES} boxes\nHint: split it into several")
-        self._label(form)
+        self.label(form)
+        return self.labelled_boxes(form)
+
+    def labelled_boxes(self, form: NormalForm) -> list[Box]:
+        """The same of a filter whose texts have their numbers."""
         return [box for conjunction in form.conjunctions for box in self._boxes(conjunction)]
 
     def take_moves(self) -> list[tuple[int, Move]]:
@@ -88,8 +90,10 @@ class Space:
         moves, self._moves = self._moves, []
         return moves
 
-    def _label(self, form: NormalForm) -> None:
-        """Give a number to every text first, as this may move others."""
+    def label(self, form: NormalForm) -> None:
+        """Give a number to every text first, as this may move others. NoBoxes if the boxes would be too many."""
+        if sum(_size(one) for one in form.conjunctions) > MOST_BOXES:
+            raise NoBoxes(f"the filter is a union of more than {MOST_BOXES} boxes\nHint: split it into several")
         for conjunction in form.conjunctions:
             for column, values in conjunction.values:
                 if not _textual(column):
@@ -97,9 +101,13 @@ class Space:
                 dimension = self.number(Dimension(column))
                 ends = (end for one in values.intervals for end in (one.low, one.high))
                 real = (real_key(column.type.kind, end) for end in ends if isinstance(end, bytes))
-                move = self._labels[dimension].add(end for end in real if end)
-                if move is not None:
-                    self._moves.append((dimension, move))
+                self.take_up(dimension, [end for end in real if end])
+
+    def take_up(self, dimension: int, keys: Sequence[bytes]) -> None:
+        """Give numbers to the keys of a dimension of texts that have none."""
+        move = self._labels[dimension].add(keys)
+        if move is not None:
+            self._moves.append((dimension, move))
 
     def _boxes(self, conjunction: Conjunction) -> Iterator[Box]:
         spans: dict[int, list[Span]] = {}
@@ -180,6 +188,14 @@ class Space:
         if isinstance(key, bytes):
             return self._labels[dimension].at(key)
         return min(max(key, FIRST), HIGHEST - 1)
+
+    def number_of(self, dimension: int, key: bytes) -> int:
+        """Which number a key was given that was taken up."""
+        return self._labels[dimension][key]
+
+    def textual(self, dimension: int) -> bool:
+        """Whether coordinates are numbers of texts."""
+        return dimension in self._labels
 
     def text_at(self, dimension: int, coordinate: int) -> bytes | None:
         """A key that is there, in a dimension of texts; None: the lowest of all."""

@@ -8,7 +8,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.covering.bitmaps import Bitmaps
+from vedette.covering.bitmaps import Bitmaps, Words
 from vedette.covering.boxes import EVERYTHING, Box, Space, Span
 from vedette.covering.labels import FIRST, HIGHEST, LOWEST, Move
 from vedette.kernels.cover_bitmaps import BoxEntries, Wanted, fill_table, meeting, number_dimensions
@@ -51,6 +51,7 @@ class BoxTable(Generic[Owner]):
         self._found = np.zeros(_ROOM, np.int32)
         self._bitmaps: Bitmaps | None = None
         self._reaching = np.zeros((2, 0), np.int64)  # boxes that reach the low end of a dimension, and the high end
+        self.turns = 0  # how often it changed which dimensions are spanned, and where points are free to lie
         self._spanning_tests: dict[Column, dict[int, None]] = {}
         self._wanted = Wanted(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.bool_))
         self._column = np.zeros(0, np.int32)
@@ -99,6 +100,35 @@ class BoxTable(Generic[Owner]):
             self._bitmaps.note(number, box)
         self._count_ends(number, 1)
 
+    def add_many(self, owners: Sequence[Owner], entries: BoxEntries) -> None:
+        """Take up many boxes at once, in a table that is empty; those of one owner stand side by side."""
+        self._grow_dimensions()
+        size = len(entries.start) - 1
+        room = max(_ROOM, -(-size // 64) * 64)
+        start = np.zeros(room + 1, np.int64)
+        start[: size + 1] = entries.start
+        self._entries = entries._replace(start=start)
+        self._size, self._owners, self._places = size, list(owners), _places(owners)
+        self._found = np.zeros(room, np.int32)
+        alive = np.zeros(room, np.bool_)
+        alive[:size] = True
+        self._alive = np.packbits(alive, bitorder="little").view(np.uint64)
+        self._bitmaps = Bitmaps(self._entries, size, room)
+        for dimension in np.unique(entries.dimension).tolist():
+            here = entries.dimension == dimension
+            least, most = self._space.dimensions[dimension].whole
+            low, high = entries.low[here] <= least, entries.high[here] >= most
+            self._reach(dimension, int(np.count_nonzero(low)), int(np.count_nonzero(high)))
+
+    @property
+    def entries(self) -> BoxEntries:
+        """All boxes, a copy; where nobody ever left."""
+        start, dimension, low, high = self._entries
+        used = start[self._size]
+        return BoxEntries(
+            start[: self._size + 1].copy(), dimension[:used].copy(), low[:used].copy(), high[:used].copy()
+        )
+
     def remove(self, owner: Owner) -> None:
         """Forget the boxes of an owner."""
         first, count = self._places.pop(owner)
@@ -124,18 +154,27 @@ class BoxTable(Generic[Owner]):
             self._entries.high[begin:end].tolist(),
             strict=True,
         ):
-            meant = self._space.dimensions[dimension]
-            least, most = meant.whole
-            reaching = self._reaching[:, dimension]
-            reaching[0] += by * (low <= least)
-            reaching[1] += by * (high >= most)
-            spanned = bool(reaching.all())
-            if meant.test is None:
-                self._wanted.useless[dimension] = not spanned
-            elif spanned:
-                self._spanning_tests.setdefault(meant.column, {})[dimension] = None
-            else:
-                self._spanning_tests.get(meant.column, {}).pop(dimension, None)
+            least, most = self._space.dimensions[dimension].whole
+            self._reach(dimension, by * (low <= least), by * (high >= most))
+
+    def _reach(self, dimension: int, low: int, high: int) -> None:
+        """So many more boxes reach the ends of a dimension."""
+        if not low and not high:
+            return
+        reaching = self._reaching[:, dimension]
+        before = _state(*reaching.tolist())
+        reaching += (low, high)
+        after = _state(*reaching.tolist())
+        if after == before:
+            return
+        self.turns += 1
+        meant, (spanned, _) = self._space.dimensions[dimension], after
+        if meant.test is None:
+            self._wanted.useless[dimension] = not spanned
+        elif spanned:
+            self._spanning_tests.setdefault(meant.column, {})[dimension] = None
+        else:
+            self._spanning_tests.get(meant.column, {}).pop(dimension, None)
 
     def spanning_tests(self, column: Column) -> Iterable[int]:
         """The tests of a column that some boxes want to hold and others not to: together they leave nothing."""
@@ -208,6 +247,11 @@ class BoxTable(Generic[Owner]):
 
         In columns that are not named the event has no value.
         """
+        among = self._alive[: (self._size + 63) // 64].copy()
+        count, container = self._holding(point, among)
+        return bool(count) or container >= 0
+
+    def _holding(self, point: Mapping[int, int], among: Words) -> tuple[int, int]:
         derived = np.frombuffer(bytes(self._space.derived), np.bool_)
         known = [number for number in point if not derived[number]]
         low = np.array([point[number] for number in known], np.int64)
@@ -215,12 +259,45 @@ class BoxTable(Generic[Owner]):
             np.full(len(derived), LOWEST), np.where(derived, HIGHEST, FIRST), np.zeros(len(derived), np.bool_)
         )
         wanted.low[known], wanted.high[known] = low, low + 1
-        among = self._alive[: (self._size + 63) // 64].copy()
         if self._bitmaps is not None:
             box = Box(tuple(known), tuple(low.tolist()), tuple((low + 1).tolist()))
             self._bitmaps.leave_out(box, wanted.useless, among)
+        return meeting(self._entries, among, wanted, self._found)
+
+    @property
+    def useless(self) -> NDArray[np.bool_]:
+        """In which dimensions a box must not be constrained to be of use to one that is not, as no union spans them."""
+        self._grow_dimensions()
+        return self._wanted.useless
+
+    def near(self, box: Box, useless: NDArray[np.bool_], before: int) -> tuple[set[Owner], Owner | None]:
+        """Whose boxes, of the first so many, meet this one and may help to cover it, up to the first that contains it;
+        and whose that is."""
+        asked = list(box.dimensions)
+        wanted = Wanted(self._wanted.low, self._wanted.high, useless.copy())
+        wanted.low[asked], wanted.high[asked], wanted.useless[asked] = box.low, box.high, False
+        among = self._first(before)
+        if self._bitmaps is not None:
+            self._bitmaps.leave_out(box, wanted.useless, among)
         count, container = meeting(self._entries, among, wanted, self._found)
-        return bool(count) or container >= 0
+        wanted.low[asked], wanted.high[asked] = EVERYTHING
+        return self._owned(count), None if container < 0 else self._owners[container]
+
+    def holders(self, point: Mapping[int, int], before: int) -> tuple[set[Owner], Owner | None]:
+        """Whose boxes, of the first so many, may hold an event of which this much is known, up to the first that does;
+        and whose that is."""
+        count, container = self._holding(point, self._first(before))
+        return self._owned(count), None if container < 0 else self._owners[container]
+
+    def _owned(self, count: int) -> set[Owner]:
+        return {self._owners[row] for row in self._found[:count].tolist()}
+
+    def _first(self, count: int) -> Words:
+        """A bit for each of the first so many boxes."""
+        first = self._alive[: (count + 63) // 64].copy()
+        if count % 64:
+            first[-1] &= np.uint64((1 << count % 64) - 1)
+        return first
 
     def table(self, box: Box, rows: NDArray[np.int32]) -> Table:
         """The box and the rows side by side."""
@@ -248,6 +325,11 @@ class BoxTable(Generic[Owner]):
     def owner(self, row: int) -> Owner:
         """Whose a box is."""
         return self._owners[row]
+
+
+def _state(low: int, high: int) -> tuple[bool, bool]:
+    """Whether boxes reach both ends of a dimension, and whether points may lie at the high one."""
+    return low > 0 and high > 0, low > 0 and high == 0
 
 
 def _longer(array: NDArray[Number], needed: int) -> NDArray[Number]:

@@ -35,6 +35,7 @@ class Opaque:
 
 
 Said: TypeAlias = str | NormalForm | Opaque
+Form: TypeAlias = NormalForm | Opaque
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +77,11 @@ class CoveringSet:
         self._table: BoxTable[str] = BoxTable(self._space)
         self._judge = Judge(self._space, self._table, Settings(method, error, budget))
         self._arrivals = 0
-        self._said: dict[str, tuple[int, NormalForm | Opaque]] = {}
+        self._said: dict[str, tuple[int, Said]] = {}  # a text where nobody has asked what it says so far
         self._active: dict[str, None] = {}
         self._covered: dict[str, Answer] = {}
         self._covering: dict[str, dict[str, None]] = {}  # whom an active one helps to cover
-        self._alike: dict[NormalForm | Opaque, str] = {}  # active ones without boxes
+        self._alike: dict[Form, str] = {}  # active ones without boxes
         self._unknown = 0  # of these, filters: what they match, nobody knows
 
     def __len__(self) -> int:
@@ -107,9 +108,14 @@ class CoveringSet:
         """The space that boxes lie in."""
         return self._space
 
+    @property
+    def table(self) -> BoxTable[str]:
+        """The boxes of those that are active."""
+        return self._table
+
     def boxes(self, id_: str) -> list[Box]:
         """The boxes of a subscription, none if it has no boxes."""
-        _, said = self._said[id_]
+        said = self._form(id_)
         if not isinstance(said, NormalForm):
             return []
         try:
@@ -133,22 +139,41 @@ class CoveringSet:
         self._arrive(id_, what)
         self._place(id_, answer, None if answer is not None else self._boxes_or_none(id_))
 
-    def _arrive(self, id_: str, what: Said) -> None:
+    def add_judged(self, id_: str, text: str, boxes: list[Box], verdict: Verdict[str] | None) -> Answer:
+        """Take up a text whose boxes in the space are known, and the verdict, if it is what the judge would say here.
+
+        The texts of the boxes have been taken up in the space before.
+        """
+        self._follow_moves()
+        self._arrive(id_, text, read=False)
+        found = self._judge.judge(boxes, seed=self._arrivals) if verdict is None else verdict
+        answer = self._answer(id_, found, boxes)
+        self._place(id_, answer if answer.covered else None, boxes)
+        return answer
+
+    def _arrive(self, id_: str, what: Said, *, read: bool = True) -> None:
         if id_ in self._said:
             raise InputError(f"the id {id_!r} is taken\nHint: remove it first, or give every one its own id")
-        if isinstance(what, NormalForm | Opaque):
-            said = what
-        else:
+        said = what
+        if not isinstance(what, NormalForm | Opaque):
             check_texts(id_, what, None)
-            said = self._read(what)
+            said = self._read(what) if read else what
         self._arrivals += 1
         self._said[id_] = self._arrivals, said
+
+    def _form(self, id_: str) -> Form:
+        number, said = self._said[id_]
+        if isinstance(said, str):
+            said = self._read(said)
+            self._said[id_] = number, said
+        return said
 
     def remove(self, id_: str) -> tuple[str, ...]:
         """Cancel a subscription; the ids of those that become active because of it, in the order of arrival."""
         if id_ not in self._said:
             raise UnknownSubscription(f"there is no subscription {id_!r}")
-        _, said = self._said.pop(id_)
+        said = self._form(id_)
+        del self._said[id_]
         answer = self._covered.pop(id_, None)
         if answer is not None:
             self._forget(answer)
@@ -166,12 +191,11 @@ class CoveringSet:
 
     def _settle(self, id_: str) -> Answer:
         """Decide it against the active ones, and put it where it belongs."""
-        number, said = self._said[id_]
         boxes = self._boxes_or_none(id_)
         if boxes is None:
-            answer = self._beside_boxes(id_, said)
+            answer = self._beside_boxes(id_, self._form(id_))
         else:
-            answer = self._answer(id_, self._judge.judge(boxes, seed=number), boxes)
+            answer = self._answer(id_, self._judge.judge(boxes, seed=self._said[id_][0]), boxes)
         self._place(id_, answer if answer.covered else None, boxes)
         return answer
 
@@ -184,14 +208,14 @@ class CoveringSet:
             return
         self._active[id_] = None
         if boxes is None:
-            said = self._said[id_][1]
+            said = self._form(id_)
             self._alike[said] = id_
             self._unknown += not _is_pattern(said)
         else:
             self._table.add(id_, boxes)
 
     def _boxes_or_none(self, id_: str) -> list[Box] | None:
-        said = self._said[id_][1]
+        said = self._form(id_)
         if isinstance(said, NormalForm):
             with contextlib.suppress(NoBoxes):
                 return self._boxes(said)
@@ -201,10 +225,13 @@ class CoveringSet:
         try:
             return self._space.boxes(said)
         finally:
-            for dimension, move in self._space.take_moves():
-                self._table.renumber(dimension, move)
+            self._follow_moves()
 
-    def _beside_boxes(self, id_: str, said: NormalForm | Opaque) -> Answer:
+    def _follow_moves(self) -> None:
+        for dimension, move in self._space.take_moves():
+            self._table.renumber(dimension, move)
+
+    def _beside_boxes(self, id_: str, said: Form) -> Answer:
         other = self._alike.get(said)
         if other is not None:
             return Answer(id_, True, (other,), "equal", True)
@@ -226,7 +253,7 @@ class CoveringSet:
                 if not others:
                     del self._covering[other]
 
-    def _read(self, text: str) -> NormalForm | Opaque:
+    def _read(self, text: str) -> Form:
         try:
             return self._templates.normal_form(text)
         except HasOperators:
@@ -236,5 +263,5 @@ class CoveringSet:
             return Opaque(text, pattern=True)
 
 
-def _is_pattern(said: NormalForm | Opaque) -> bool:
+def _is_pattern(said: Form) -> bool:
     return isinstance(said, Opaque) and said.pattern

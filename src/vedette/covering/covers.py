@@ -84,7 +84,7 @@ class Judge(Generic[Owner]):
         )
 
     def _of_box(self, given: Box, seed: int) -> Verdict[Owner]:
-        box = given.with_spans(dict(self._tied(given)))
+        box = self.tied(given)
         rows, container = self.table.meeting(box)
         if container is not None:
             return Verdict(covered=True, method="pairwise", certain=True, by=(container,))
@@ -115,6 +115,10 @@ class Judge(Generic[Owner]):
             return Verdict(covered=False, method=made.method, certain=made.certain, work=made.work)
         point = dict(zip(rest.dimensions.tolist(), made.witness, strict=True)) | ends
         return self._uncovered(given, made.method, point, work=made.work)
+
+    def tied(self, box: Box) -> Box:
+        """The box as it is held against others."""
+        return box.with_spans(dict(self._tied(box)))
 
     def _tied(self, box: Box) -> Iterable[tuple[int, Span]]:
         """Where a column is present, each test of it says something: those are asked that somebody needs both ways."""
