@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,3 +63,33 @@ def test_a_client_matches_on_the_server(server: str, cache: Path, tmp_path: Path
     assert len({inode for _, _, inode, _ in workers}) == 1, "they share one copy in memory"
     assert {Path(path).parent for _, _, _, path in workers} == set(copies(cache))
     assert [path.name for path in copies(cache)] == [path.name for path in copies(tmp_path / "client")]
+
+
+_CALLING = """
+import sys
+import vedette as vd
+from vedette.spark import Calling, match
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.remote(sys.argv[1]).getOrCreate()
+
+@vd.operator(outputs=1, reads=("n",))
+def half(event):
+    return event["n"] // 2
+
+calling = Calling(vd.Operators(half))
+events = spark.createDataFrame([(number,) for number in range(8)], "n bigint")
+found = match(events, [{"id": "s", "when": "n > 2 and half(?h) and ?h = 3"}], operators=calling)
+print(sorted((row.n, row.bindings["h"]) for row in found.collect()), dict(calling.made))
+"""
+
+
+def test_operators_are_called_on_the_server_and_nothing_is_reported(server: str, tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", _CALLING, server],
+        env={**os.environ, "VEDETTE_CACHE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.stdout == "[(6, '3'), (7, '3')] {}\n", ran.stderr

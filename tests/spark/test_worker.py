@@ -32,9 +32,9 @@ def shipped(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[Shipped, Matcher]]
     """Matchers that are opened without a file."""
     known: dict[Shipped, Matcher] = {}
     monkeypatch.setattr(worker, "opened", known.__getitem__)
-    worker._labels.cache_clear()
+    worker.labels_kept.cache_clear()
     yield known
-    worker._labels.cache_clear()
+    worker.labels_kept.cache_clear()
 
 
 def texts(known: dict[Shipped, Matcher], subs: Subscriptions, *batches: Any, **options: Any) -> list[pa.Array]:

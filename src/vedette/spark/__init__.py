@@ -17,26 +17,35 @@ if importlib.util.find_spec("pyspark") is None:
     raise NotInstalled("vedette.spark needs PySpark, which is not installed\nHint: pip install 'vedette[spark]'")
 
 if TYPE_CHECKING:
+    from vedette.operators.calling import Calling
+    from vedette.spark.covering.cover import cover
     from vedette.spark.match import match
     from vedette.spark.meeting.meet import meet
+    from vedette.spark.patterns.history import train
     from vedette.spark.pipeline.config import load
     from vedette.spark.pipeline.run import run
     from vedette.spark.session import session
 
 _PLACES = {
+    "Calling": "vedette.operators.calling",
+    "cover": "vedette.spark.covering.cover",
     "load": "vedette.spark.pipeline.config",
     "match": "vedette.spark.match",
     "meet": "vedette.spark.meeting.meet",
     "run": "vedette.spark.pipeline.run",
     "session": "vedette.spark.session",
+    "train": "vedette.spark.patterns.history",
 }
 
 __all__ = [
+    "Calling",
+    "cover",
     "load",
     "match",
     "meet",
     "run",
     "session",
+    "train",
 ]
 
 

@@ -9,7 +9,7 @@ nobody asks for, and are searched in the worker as in any Arrow table (`vedette.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -27,7 +27,7 @@ from vedette.spark.types import arrow_type, plain_type, spark_type
 
 _MOST_KEYS = 6  # of one map are looked up in the JVM, key by key; where more are asked for, the whole map costs less
 
-_Fields: TypeAlias = Callable[[int], SparkColumn]  # the n-th field of something
+Fields: TypeAlias = Callable[[int], SparkColumn]  # the n-th field of something
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class _Nested(Exception):
 
 
 def sent_columns(
-    columns: Sequence[Column], schema: Schema, stored: StructType, field: _Fields
+    columns: Sequence[Column], schema: Schema, stored: StructType, field: Fields
 ) -> tuple[list[Sent], list[str]]:
     """What has to cross so that these columns can be read by the schema, and the paths that lead nowhere.
 
@@ -63,8 +63,18 @@ def sent_columns(
     return plan.sent(), plan.nowhere
 
 
+def whole_columns(names: Collection[str], stored: StructType, field: Fields) -> list[Sent]:
+    """The columns of these names as they are, in their order, apart from what Spark cannot send."""
+    mended = _without_void(field, stored)
+    return [
+        Sent(each.name, mended(number))
+        for number, each in enumerate(stored)
+        if each.name in names and _position(stored, each.name) == number and _can_cross(plain_type(each.dataType))
+    ]
+
+
 class _Plan:
-    def __init__(self, columns: Sequence[Column], schema: Schema, stored: StructType, field: _Fields) -> None:
+    def __init__(self, columns: Sequence[Column], schema: Schema, stored: StructType, field: Fields) -> None:
         self._schema, self._stored = schema, stored
         self._field = _without_void(field, stored)
         self.nowhere: list[str] = []
@@ -138,7 +148,7 @@ class _Plan:
         return place
 
 
-def _reach(stored: StructType, field: _Fields, path: str, above: str, in_list: bool = False) -> Iterator[_Place]:
+def _reach(stored: StructType, field: Fields, path: str, above: str, in_list: bool = False) -> Iterator[_Place]:
     """Every place where the path leads, the first one first: as `TableEvents` does it in an Arrow table."""
     whole = _position(stored, path)
     if whole is not None:
@@ -179,7 +189,7 @@ def _position(stored: StructType, name: str) -> int | None:
     return found[0] if found else None
 
 
-def _struct_fields(column: SparkColumn, stored: StructType, *, in_list: bool = False) -> _Fields:
+def _struct_fields(column: SparkColumn, stored: StructType, *, in_list: bool = False) -> Fields:
     names = [name.lower() for name in stored.names]
 
     def field(number: int) -> SparkColumn:
@@ -194,7 +204,7 @@ def _struct_fields(column: SparkColumn, stored: StructType, *, in_list: bool = F
     return field
 
 
-def _without_void(field: _Fields, stored: StructType) -> _Fields:
+def _without_void(field: Fields, stored: StructType) -> Fields:
     """Fields without parts of Spark's type `void`: in lists it sends too few nulls of them."""
 
     def mended(number: int) -> SparkColumn:

@@ -13,11 +13,13 @@ from pyspark.sql import DataFrame
 
 from vedette.errors import InputError
 from vedette.files.loading import load_rows
+from vedette.files.operator_calls import OperatorCalls
 from vedette.files.subscriptions import Placed, SubscriptionRows, read_subscriptions, record_of
 from vedette.matching.live import LiveMatcher
 from vedette.matching.matcher import Matcher
 from vedette.matching.snapshot_files import is_snapshot
 from vedette.matching.subscriptions import Subscriptions
+from vedette.operators.registry import Operators
 from vedette.schema.schema import Schema
 from vedette.spark.snapshots import Shipped
 
@@ -30,10 +32,11 @@ Given: TypeAlias = (
 )
 
 
-def loaded(subscriptions: Given, schema: Schema) -> Subscriptions | Matcher:
+def loaded(subscriptions: Given, schema: Schema, operators: Operators | None = None) -> Subscriptions | Matcher:
     """Whatever was handed in as a set; texts are read by the schema, unless they have been read already.
 
-    There may be patterns in it, and no filters that call operators.
+    There may be patterns in it, and filters that call operators. Where it is known which `operators` there are,
+    BadSubscriptions says of all texts of a file or a DataFrame at once which of their calls make no sense.
     """
     if isinstance(subscriptions, Matcher):
         return subscriptions
@@ -46,23 +49,28 @@ def loaded(subscriptions: Given, schema: Schema) -> Subscriptions | Matcher:
         )
     if isinstance(subscriptions, str | os.PathLike) and is_snapshot(path := Path(subscriptions)) and path.is_dir():
         return Matcher.open(path)
-    made = _set_of(subscriptions, schema)
-    if made.with_operators:
-        made.compile()  # which says why not
-    return made
+    return _set_of(subscriptions, schema, operators)
 
 
-def _set_of(subscriptions: Any, schema: Schema) -> Subscriptions:
+def _set_of(subscriptions: Any, schema: Schema, operators: Operators | None) -> Subscriptions:
     if isinstance(subscriptions, Subscriptions):
         return subscriptions
     if is_frame(subscriptions):
-        return load_rows(_frame_rows(subscriptions), schema, consequence=_NOTHING, patterns=True)
+        return _read(_frame_rows(subscriptions), schema, operators)
     if isinstance(subscriptions, str | os.PathLike):
-        return load_rows(read_subscriptions(Path(subscriptions)), schema, consequence=_NOTHING, patterns=True)
+        return _read(read_subscriptions(Path(subscriptions)), schema, operators)
     if isinstance(subscriptions, Mapping | bytes) or not isinstance(subscriptions, Iterable):
         raise InputError(f"the subscriptions are a {type(subscriptions).__name__}\nHint: hand in {_FORMS}")
     made = Subscriptions(schema)
     made.add_many(subscriptions)
+    return made
+
+
+def _read(rows: SubscriptionRows, schema: Schema, operators: Operators | None) -> Subscriptions:
+    calls = None if operators is None else OperatorCalls(operators)
+    made = load_rows(rows, schema, consequence=_NOTHING, patterns=True, calls=calls)
+    if calls is not None:
+        calls.refuse_wrong(schema, rows.name, _NOTHING)
     return made
 
 

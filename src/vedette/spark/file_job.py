@@ -24,10 +24,14 @@ from pyspark.sql import SparkSession
 
 from vedette.errors import FileError
 from vedette.files.chunks import RejectedEvent, filled
+from vedette.files.notices import Notices
 from vedette.files.pieces import Cut, Piece, Sizes
 from vedette.kernels.rows import Rows, events_of
 from vedette.schema.columns import Column
-from vedette.spark.file_task import COLUMNS, TaskOptions, match_pieces
+from vedette.spark.file_task import COLUMNS, Tallying, TaskOptions, match_pieces
+from vedette.spark.operators.files import FileFilters, heard
+from vedette.spark.patterns.file_survey import Survey
+from vedette.spark.patterns.looking import Looking
 from vedette.spark.snapshots import Shipped
 
 _A_CORE = 2  # pieces of one round
@@ -39,12 +43,15 @@ class Found(NamedTuple):
     """What came of some rows, in the order of the source."""
 
     ids: Any  # of events that match something: a pyarrow.StringArray
+    rows: NDArray[np.int64]  # the rows of the source that these are
     event: NDArray[np.int64]  # for every match, the number of its event among those
     subscription: Any  # for every match, the number of its subscription
     read: int  # rows, good and bad
     rejected: int
     rejects: list[RejectedEvent]  # all, or the first few
     done: float | None  # of the source, from 0 to 1
+    notices: Notices | None = None  # what some of the matches say beyond it
+    tally: bytes | None = None  # of matches that are counted where they are found
 
 
 def sizes(spark: SparkSession, matches_per_event: float) -> Sizes:
@@ -62,14 +69,30 @@ def cores(spark: SparkSession) -> int:
 
 
 def match_cuts(
-    spark: SparkSession, cuts: Iterator[Cut], shipped: Shipped, columns: tuple[Column, ...], *, rejects: int | None
+    spark: SparkSession,
+    cuts: Iterator[Cut],
+    shipped: Shipped,
+    columns: tuple[Column, ...],
+    *,
+    rejects: int | None,
+    looking: Looking | None = None,
+    survey: Survey | None = None,
+    operators: FileFilters | None = None,
+    tallying: Tallying | None = None,
 ) -> Iterator[Found]:
-    """What is found in all pieces; of the rejected rows of a slice only so many, if that is enough.
+    """What is found in all pieces; of the rejected rows of a chunk only so many, if that is enough.
 
+    Where patterns are to follow the same events, they are `looking` at them, and a `survey` takes in what they see.
+    With `tallying`, matches are only counted; all pieces know the numbers of their rows then.
     FileError if a piece cannot be read: what comes before it has been handed out then.
     """
     tag = f"vedette-{secrets.token_hex(4)}"
-    task = partial(match_pieces, options=TaskOptions(shipped, columns, rejects))
+
+    def task() -> Any:
+        """As it is when a round begins: operators are planned with what has been learned of them."""
+        calling = None if operators is None else operators.now(spark)
+        return partial(match_pieces, options=TaskOptions(shipped, columns, rejects, looking, calling, tallying))
+
     rows = lines = 0
     pool = ThreadPoolExecutor(_ROUNDS)
     try:
@@ -81,6 +104,8 @@ def match_cuts(
                 yield _found(result, first_row, first_line, done)
                 rows += result["read"]
                 lines += result["lines"]
+            if survey is not None:
+                survey.add(piece, first_row, first_line, found)
     except BaseException:
         spark.interruptTag(tag)
         raise
@@ -97,7 +122,7 @@ def _in_order(
     while True:
         some = list(islice(cuts, size))
         if some:
-            under_way.append((some, pool.submit(_round, spark, [one.piece for one in some], task, tag)))
+            under_way.append((some, pool.submit(_round, spark, [one.piece for one in some], task(), tag)))
         if not under_way:
             return
         if len(under_way) >= _ROUNDS or not some:
@@ -125,10 +150,13 @@ def _found(result: dict[str, Any], first_row: int, first_line: int, done: float 
         batch = stream.read_next_batch()
     starts = batch["subscriptions"].offsets.to_numpy()
     subscriptions = batch["subscriptions"].values
-    ids = filled(batch["id"], batch["row"].to_numpy() + first_row)
+    numbers = batch["row"].to_numpy() + first_row
+    ids = filled(batch["id"], numbers)
     event = events_of(Rows(starts.astype(np.int64), subscriptions.to_numpy()), 0)
     rejects = [
         RejectedEvent(row + first_row, None if line is None else line + first_line, reason, raw)
         for row, line, reason, raw in orjson.loads(result["rejects"])
     ]
-    return Found(ids, event, subscriptions, result["read"], result["rejected"], rejects, done)
+    notices = heard(result["said"])
+    read, rejected, tally = (result[name] for name in ("read", "rejected", "tally"))
+    return Found(ids, numbers, event, subscriptions, read, rejected, rejects, done, notices, tally)

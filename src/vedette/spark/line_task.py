@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlparse
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 from pyspark.accumulators import Accumulator
 
 from vedette.errors import InputError
@@ -26,8 +27,10 @@ from vedette.files.lines import Lines, split
 from vedette.files.matched import ChunkMatcher, MatchedSlice, columns_read
 from vedette.files.sources import BytesSource
 from vedette.kernels.rows import events_of
+from vedette.matching.matcher import Matcher
 from vedette.schema.schema import Schema
 from vedette.spark.kept import kept_columns
+from vedette.spark.operators.lines import LineFilters, bindings_of, filters_beside, named
 from vedette.spark.snapshots import Shipped, opened
 
 WHOLE = -1  # the block of a file that is one row
@@ -39,15 +42,16 @@ _SHOWN = 10_000  # bytes of a file that is set aside as a whole
 class LineTask:
     """All that travels to a worker."""
 
-    shipped: Shipped
+    shipped: Shipped | None  # None: rows are only read
     keep: tuple[str, ...]
     schema: Schema | None  # a given one: every event is held against all of it
     numbers: bool = False  # of rows alone are ids: there is only one file
     before: dict[tuple[str, int], tuple[int, int]] | None = None  # rows and lines before each block of a file
     read: Accumulator[int] | None = None  # hears how many rows there were, good and bad
+    operators: LineFilters | None = None  # the filters that call some: then outcomes have bindings, too
 
 
-class _Reader(ABC):
+class Reader(ABC):
     """Batches of raw rows, as chunks of events, each with the names of its places."""
 
     @abstractmethod
@@ -55,7 +59,7 @@ class _Reader(ABC):
         """Chunks; for each, the id of its n-th event if it has none of its own; and the place of a reject."""
 
 
-class LineReader(_Reader):
+class LineReader(Reader):
     """Lines of files: `value`, `path`, `block` (where Spark began to read)."""
 
     def __init__(self, task: LineTask) -> None:
@@ -75,6 +79,8 @@ class LineReader(_Reader):
             if line == 0:
                 lines[0] = lines[0].removeprefix(b"\xef\xbb\xbf")
             name, rows = _file_name(key[0]), 0
+            if self._task.before is None and key[1] > 0:  # it is not known how many rows come before
+                name = f"{name}+{key[1]}"
             for chunk in json_chunks([Lines(1, lines)], _CHUNK):
                 yield chunk, *self._names(name, row, line)  # its rows and lines are counted over the whole run
                 rows = max(rows, _last_row(chunk) + 1)
@@ -110,7 +116,7 @@ def _unreadable(error: InputError, beginning: str = "") -> EventChunk:
     return EventChunk([], pa.array([], pa.string()), np.zeros(0, np.int64), None, [broken], str)
 
 
-class RecordReader(_Reader):
+class RecordReader(Reader):
     """Records of Kafka: `value`, `topic`, `partition`, `offset`."""
 
     def read(self, batch: Any) -> Iterator[tuple[EventChunk, Any, Any]]:
@@ -139,7 +145,7 @@ class RecordReader(_Reader):
             yield chunk, id_of, place_of
 
 
-class CsvReader(_Reader):
+class CsvReader(Reader):
     """Whole CSV files: `content`, `path`."""
 
     def __init__(self, task: LineTask) -> None:
@@ -165,24 +171,55 @@ class CsvReader(_Reader):
                 yield _unreadable(error, content[:_SHOWN].decode("utf-8", "replace")), id_of, place_of
 
 
-def match_rows(batches: Iterator[Any], task: LineTask, reader: _Reader, schema: Any) -> Iterator[Any]:
+def match_rows(batches: Iterator[Any], task: LineTask, reader: Reader, schema: Any) -> Iterator[Any]:
     """Batches of raw rows in, batches of outcomes (with this Arrow schema) out."""
+    if task.shipped is None:
+        raise ValueError("nothing to match with")
     matcher = opened(task.shipped)
-    chunks = ChunkMatcher(matcher, columns_read(matcher, task.schema))
-    subscribers = matcher.segment.records.table.column(2)
-    for batch in batches:
-        for chunk, id_of, place_of in reader.read(batch):
-            for found in chunks.match(chunk):
-                if task.read is not None:
-                    task.read.add(found.read)
-                if len(found.rows.subscription):
-                    yield _matches(chunk, found, id_of, task, matcher.ids, subscribers, schema)
-                if found.rejects:
-                    yield _rejects(found.rejects, place_of, schema)
+    subscribed = _Subscribed(matcher, task.operators)
+    columns = columns_read(matcher, task.schema)
+    with filters_beside(matcher, task.operators) as operators:
+        if operators is not None:
+            columns = tuple(dict.fromkeys((*columns, *operators.matcher.columns)))
+        chunks = ChunkMatcher(matcher, columns, operators=operators)
+        for batch in batches:
+            for chunk, id_of, place_of in reader.read(batch):
+                called = chunk if operators is None else named(chunk, id_of)
+                for found in chunks.match(called):
+                    if task.read is not None:
+                        task.read.add(found.read)
+                    if len(found.rows.subscription):
+                        yield _matches(called, found, id_of, task, subscribed, schema)
+                    if found.rejects:
+                        yield _rejects(found.rejects, place_of, schema)
+
+
+class _Subscribed:
+    """What subscriptions are called, and whose they are, by their numbers: those that call operators come last."""
+
+    def __init__(self, plain: Matcher, operators: LineFilters | None) -> None:
+        self.version = plain.version
+        self._plain, self._size = (plain.ids, plain.segment.records.table.column(2)), len(plain)
+        records = () if operators is None else operators.filters.records
+        given = ([each.id for each in records], [each.subscriber for each in records])
+        self._own = [pa.array(each, pa.string()) for each in given] if records else None
+
+    def names(self, numbers: NDArray[np.int32]) -> list[Any]:
+        """Ids and subscribers."""
+        if self._own is None:
+            return [column.take(pa.array(numbers)).cast(pa.string()) for column in self._plain]
+        own = numbers >= self._size
+        return [
+            pc.coalesce(
+                plain.take(pa.array(numbers, mask=own)).cast(pa.string()),
+                mine.take(pa.array(numbers - self._size, mask=~own)),
+            )
+            for plain, mine in zip(self._plain, self._own, strict=True)
+        ]
 
 
 def _matches(
-    chunk: EventChunk, found: MatchedSlice, id_of: Any, task: LineTask, ids: Any, subscribers: Any, schema: Any
+    chunk: EventChunk, found: MatchedSlice, id_of: Any, task: LineTask, subscribed: _Subscribed, schema: Any
 ) -> Any:
     events = np.flatnonzero(np.diff(found.rows.start)) + found.begin
     own = chunk.own_ids.take(pa.array(events))
@@ -194,15 +231,14 @@ def _matches(
     # Which of the events that match anything each match is of.
     number = np.searchsorted(events - found.begin, events_of(found.rows))
     take = pa.array(number)
-    subscription = pa.array(found.rows.subscription)
     size = len(number)
     types = [field.type for field in schema][len(schema) - 3 - len(task.keep) : len(schema) - 3]
     columns = [
         own.take(take),
-        ids.take(subscription).cast(pa.string()),
-        subscribers.take(subscription).cast(pa.string()),
+        *subscribed.names(found.rows.subscription),
         pa.repeat(pa.scalar("match"), size),
-        pa.repeat(pa.scalar(task.shipped.version), size),
+        pa.repeat(pa.scalar(subscribed.version), size),
+        *([] if task.operators is None else [bindings_of(size, found.notices)]),
         *(column.take(take) for column in kept_columns(chunk, events, task.keep, task.schema, types)),
         *(pa.nulls(size, pa.string()) for _ in range(3)),
     ]

@@ -14,16 +14,19 @@ from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import MapType, StringType, StructField, StructType
 
 from vedette.schema.schema import Schema
 from vedette.spark.kept import kept_type
 from vedette.spark.line_task import WHOLE, CsvReader, LineReader, LineTask, RecordReader, match_rows
+from vedette.spark.operators.lines import LineFilters
 from vedette.spark.snapshots import Shipped
 
-# What outcomes are made of: these, the attributes that are kept, and those.
+# What outcomes are made of: these, the attributes that are kept, and those. Behind the head of those of filters that
+# call operators stand the bindings.
 HEAD = ("event", "subscription", "subscriber", "kind", "version")
 TAIL = ("place", "reason", "raw")
+BINDINGS = "bindings"
 LINES = ("value", "path", "block")
 RECORDS = ("value", "topic", "partition", "offset")
 FILES = ("content", "path")
@@ -37,16 +40,17 @@ def match_lines(
     schema: Schema | None = None,
     numbers: bool = False,
     read: Accumulator[int] | None = None,
+    operators: LineFilters | None = None,
 ) -> DataFrame:
     """Outcomes of lines of JSON: `value` (binary), `path` and `block`, the place where Spark began to read the file.
 
     Where `block` is WHOLE, `value` is not a line but all of a file, gzipped or not.
 
     An event without an id is called by its file and row, or, with `numbers`, by its row alone. `schema` is a given
-    one: whatever breaks it is set aside. `read` hears how many rows there were. Lines are counted first, because
-    Spark cuts files anywhere.
+    one: whatever breaks it is set aside. `read` hears how many rows there were. `operators` are the filters that call
+    some: then outcomes have bindings. Lines are counted first, because Spark cuts files anywhere.
     """
-    task = LineTask(shipped, tuple(keep), schema, numbers, _before(lines), read)
+    task = LineTask(shipped, tuple(keep), schema, numbers, _before(lines), read, operators)
     return _outcomes(lines.select(*LINES), task, functools.partial(LineReader, task))
 
 
@@ -57,9 +61,10 @@ def match_records(
     keep: Sequence[str] = (),
     schema: Schema | None = None,
     read: Accumulator[int] | None = None,
+    operators: LineFilters | None = None,
 ) -> DataFrame:
     """Outcomes of records of Kafka: `value`, `topic`, `partition`, `offset`."""
-    task = LineTask(shipped, tuple(keep), schema, read=read)
+    task = LineTask(shipped, tuple(keep), schema, read=read, operators=operators)
     return _outcomes(records.select(*RECORDS), task, RecordReader)
 
 
@@ -71,16 +76,18 @@ def match_csv(
     schema: Schema | None = None,
     numbers: bool = False,
     read: Accumulator[int] | None = None,
+    operators: LineFilters | None = None,
 ) -> DataFrame:
     """Outcomes of whole CSV files: `content` and `path`."""
-    task = LineTask(shipped, tuple(keep), schema, numbers, read=read)
+    task = LineTask(shipped, tuple(keep), schema, numbers, read=read, operators=operators)
     return _outcomes(files.select(*FILES), task, functools.partial(CsvReader, task))
 
 
-def outcome_schema(keep: Sequence[str], schema: Schema | None) -> StructType:
-    """The columns of outcomes."""
+def outcome_schema(keep: Sequence[str], schema: Schema | None, *, binding: bool = False) -> StructType:
+    """The columns of outcomes, with bindings or without."""
+    bound = [StructField(BINDINGS, MapType(StringType(), StringType()))] if binding else []
     kept = [StructField(path, kept_type(path, schema)) for path in keep]
-    return StructType([_text(name) for name in HEAD] + kept + [_text(name) for name in TAIL])
+    return StructType([_text(name) for name in HEAD] + bound + kept + [_text(name) for name in TAIL])
 
 
 def _text(name: str) -> StructField:
@@ -88,7 +95,7 @@ def _text(name: str) -> StructField:
 
 
 def _outcomes(rows: DataFrame, task: LineTask, reader: Callable[[], Any]) -> DataFrame:
-    made = outcome_schema(task.keep, task.schema)
+    made = outcome_schema(task.keep, task.schema, binding=task.operators is not None)
     arrow = to_arrow_schema(made, timezone="UTC")
 
     def run(batches: Iterator[Any]) -> Iterator[Any]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import difflib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -14,23 +15,28 @@ from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import BinaryType, StringType, StructType
 
 from vedette.errors import InputError, NotSupported
+from vedette.files.operator_calls import patterns_call
 from vedette.matching.matcher import Matcher
-from vedette.matching.subscriptions import Subscriptions
 from vedette.matching.subscriptions import schema_of as given_schema
 from vedette.prediction.model import Model
 from vedette.schema.schema import Schema
 from vedette.spark.columns import sent_columns
 from vedette.spark.compiled import Given, loaded
+from vedette.spark.operators.carried import Handed, calling_of
+from vedette.spark.operators.match import Ready, found, labelled, ready
+from vedette.spark.operators.tasks import TEXT as OF_PLAIN
 from vedette.spark.snapshots import Shipped, ship
 from vedette.spark.types import schema_of
 from vedette.spark.worker import BETWEEN, ESCAPES, REJECTED, SEPARATOR, Task, label_width, matching, needs_escapes
 
-_LABEL, _PLACE, _TEXT = "label", "place", "text"
+_LABEL, _PLACE, _TEXT, _FOUND, _BINDINGS = "label", "place", "text", "found", "bindings"
+_ID = "id"
+_IN_ORDER = dt.timedelta(0)
 
 
 def match(
     events: DataFrame,
-    subscriptions: Given,
+    subscriptions: Given | Ready,
     *,
     keep: str | Column | Sequence[str | Column] | None = None,
     schema: Schema | Mapping[str, Any] | None = None,
@@ -38,6 +44,9 @@ def match(
     rejects: Literal["raise", "keep"] = "raise",
     id: str | Column | None = None,
     model: Model | None = None,
+    operators: Handed = None,
+    lateness: dt.timedelta = _IN_ORDER,
+    late: Literal["drop", "keep"] = "drop",
 ) -> DataFrame:
     """Who should hear of what: a row for every match, with the columns of its event.
 
@@ -52,52 +61,121 @@ def match(
     Schema says everything). An event whose value breaks it is an error, or, with `rejects="keep"`, a row with no
     subscription and its `reason`.
 
-    Where patterns over several events are among the subscriptions, the events are a table, no stream. They count in the
-    order of their `time`, and those with the same `id` (by default the column of that name) once. Behind `subscription`
-    stand `kind` (match or prediction), `steps` (name -> id of the event), `bindings`, `probability` and `within`;
-    forecasts come from the `model`, and do not learn.
+    Where patterns over several events are among the subscriptions, events count in the order of their `time`, and those
+    with the same `id` (by default the column of that name) once. Behind `subscription` stand `kind` (match or
+    prediction), `steps` (name -> id of the event), `bindings`, `probability` and `within`; forecasts come from the
+    `model`, and do not learn. The events of a stream may come in any order within `lateness`; those that come even
+    later do not count, and have, with `late="keep"`, a row with no subscription whose `kind` is late.
+
+    `operators` are those that filters call: Operators, the path of a file, or a Calling, which learns from what they do
+    on all workers, and counts calls and failures; without them, the installed ones. Unless they are a Calling, planning
+    begins with what the `model` knows of them. Where filters call some, `bindings` stands before `version`: the values
+    of variables, as texts. What operators look at crosses, too.
     """
     if not isinstance(events, DataFrame):
         name = type(events).__name__
         raise InputError(f"the events are a {name}, not a DataFrame of Spark\nHint: spark.createDataFrame makes one")
     if rejects not in ("raise", "keep"):
         raise InputError(f"rejects={rejects!r} is not known\nHint: it is 'raise' or 'keep'")
-    known = _read_by(schema, events.schema)
-    given = loaded(subscriptions, known)
-    if isinstance(given, Subscriptions) and given.patterns:
+    if late not in ("drop", "keep"):
+        raise InputError(f"late={late!r} is not known\nHint: it is 'drop' or 'keep'")
+    if not isinstance(lateness, dt.timedelta) or lateness < _IN_ORDER:
+        raise InputError(f"a lateness of {lateness!r}\nHint: a length of time from 0 on: timedelta(minutes=5)")
+    wanted = _Wanted(keep, subscribers, rejects == "keep", id)
+    if isinstance(subscriptions, Ready):
+        return _matched(events, subscriptions, None, wanted)
+    known = read_by(schema, events.schema)
+    calling = calling_of(operators, None if model is None else model.operators)
+    given = loaded(subscriptions, known, None if calling.installed else calling.operators)
+    if isinstance(given, Matcher):
+        return _matched(events, given, subscriptions if isinstance(subscriptions, Shipped) else None, wanted)
+    filters = ready(given, calling) if given.with_operators else given.compile(filters_only=True)
+    if given.patterns:
         from vedette.spark.patterns.together import Wanted, match_all
 
         if rejects == "keep":
             raise NotSupported('rejects="keep" is for filters\nHint: set events that break the schema aside before')
-        filters = match(events, given.compile(filters_only=True), keep=keep, schema=schema, subscribers=subscribers)
-        return match_all(events, given, filters, Wanted(_kept(events, keep), subscribers, id, model))
-    matcher = given.compile() if isinstance(given, Subscriptions) else given
-    shipped = subscriptions if isinstance(subscriptions, Shipped) else ship(matcher, events.sparkSession)
+        of_filters = _matched(events, filters, None, wanted)
+        waits = lateness // dt.timedelta(microseconds=1)
+        asked = calling if patterns_call(given.patterns.values(), given.schema) else None
+        told = Wanted(_kept(events, keep), subscribers, id, model, waits, late == "keep", asked)
+        return match_all(events, given, of_filters, told)
+    return _matched(events, filters, None, wanted)
 
+
+class _Wanted(NamedTuple):
+    """What is to be told of filters."""
+
+    keep: str | Column | Sequence[str | Column] | None
+    subscribers: bool
+    rejects: bool
+    id: str | Column | None
+
+
+def _matched(events: DataFrame, filters: Matcher | Ready, shipped: Shipped | None, wanted: _Wanted) -> DataFrame:
+    """A row for every match of filters, which may call operators."""
+    calls = isinstance(filters, Ready)
     own = len(events.columns)
-    wide = events.select("*", *_kept(events, keep))
+    wide = events.select("*", *_kept(events, wanted.keep))
     kept = wide.columns[own:]
-    added = ["subscription", *(["subscriber"] if subscribers else []), "version"]
-    added += ["reason"] if rejects == "keep" else []
+    added = ["subscription", *(["subscriber"] if wanted.subscribers else [])]
+    added += [*([_BINDINGS] if calls else []), "version", *(["reason"] if wanted.rejects else [])]
     _check_names(kept, added)
+    if isinstance(wanted.id, Column):
+        wide = events.select("*", *_kept(events, wanted.keep), wanted.id)
 
     # From here on columns go by number: their names may be there twice, or differ only in case.
     wide = wide.toDF(*(f"_{number}" for number in range(len(wide.columns))))
     carried = [F.col(f"_{own + number}") for number in range(len(kept))]
-    escaped = needs_escapes(matcher)
-    width = None if escaped else label_width(matcher, subscribers)
-    text = _texts(events, matcher, Task(shipped, (), subscribers, escaped, width))
-    named = wide.select(*carried, text.alias(_TEXT))
-    if rejects == "raise":
-        said = F.col(_TEXT).cast("string")
-        named = named.where(F.when(said.startswith(REJECTED), _broken(said)).otherwise(F.lit(True)))
-    matches = _labelled(named, carried, width, rejects == "keep")
-    columns = [*carried, *_read(F.col(_LABEL), subscribers, escaped, rejects == "keep")]
-    columns.insert(len(carried) + 1 + subscribers, F.lit(shipped.version))
+    if isinstance(filters, Ready):
+        escaped, version = filters.escaped, filters.version
+        id_ = _named(events, wanted.id, own + len(kept))
+        column, nowhere = found(wide, events.schema, filters, subscribers=wanted.subscribers, id_=id_)
+        matches = _exploded(wide.select(*carried, column.alias(_FOUND)), carried, wanted.rejects)
+    else:
+        shipped = shipped or ship(filters, events.sparkSession)
+        escaped, version = needs_escapes(filters), shipped.version
+        width = None if escaped else label_width(filters, wanted.subscribers)
+        text, nowhere = _texts(events, filters, Task(shipped, (), wanted.subscribers, escaped, width))
+        texts = wide.select(*carried, text.alias(_TEXT))
+        matches = _labelled(_checked(texts, F.col(_TEXT), wanted.rejects), carried, width, wanted.rejects)
+    if nowhere:
+        _warn_of(nowhere, events.schema)
+    columns = [*carried, *_read(F.col(_LABEL), wanted.subscribers, escaped, wanted.rejects)]
+    beside = [*([F.col(_BINDINGS)] if calls else []), F.lit(version)]
+    at = len(carried) + 1 + wanted.subscribers
+    columns = [*columns[:at], *beside, *columns[at:]]
     return matches.select(*(column.alias(name) for column, name in zip(columns, [*kept, *added], strict=True)))
 
 
-def _read_by(given: Schema | Mapping[str, Any] | None, stored: StructType) -> Schema:
+def _checked(texts: DataFrame, text: Column, rejects: bool) -> DataFrame:
+    """An event that breaks the schema ends the job, unless it is to be told."""
+    if rejects:
+        return texts
+    said = text.cast("string")
+    return texts.where(F.when(said.startswith(REJECTED), _broken(said)).otherwise(F.lit(True)))
+
+
+def _exploded(texts: DataFrame, carried: Sequence[Column], rejects: bool) -> DataFrame:
+    """A row for every label, with the bindings of its match."""
+    checked = _checked(texts, F.col(_FOUND)[OF_PLAIN], rejects)
+    one = checked.select(*carried, F.explode(labelled(F.col(_FOUND))).alias(_FOUND))
+    return one.select(*carried, F.col(_FOUND)["label"].alias(_LABEL), F.col(_FOUND)["bindings"].alias(_BINDINGS))
+
+
+def _named(events: DataFrame, given: str | Column | None, behind: int) -> Column | None:
+    """What events are called where operators fail, if they are; a column that was made for it stands `behind`."""
+    if isinstance(given, Column):
+        return F.col(f"_{behind}")
+    name = _ID if given is None else given
+    if events.columns.count(name) == 1:
+        return F.col(f"_{events.columns.index(name)}")
+    if given is None:
+        return None
+    raise InputError(f"the events have no one column {given!r}\nHint: `id` names the column that tells events apart")
+
+
+def read_by(given: Schema | Mapping[str, Any] | None, stored: StructType) -> Schema:
     """The schema of the events: their own, what was said of some attributes instead, or one that says everything."""
     if isinstance(given, Schema):
         return given
@@ -141,20 +219,18 @@ def _check_names(kept: Sequence[str], added: Sequence[str]) -> None:
         )
 
 
-def _texts(events: DataFrame, matcher: Matcher, task: Task) -> Column:
-    """The text of every event's matches, made in Python of what the subscriptions speak of."""
+def _texts(events: DataFrame, matcher: Matcher, task: Task) -> tuple[Column, list[str]]:
+    """The text of every event's matches, made in Python of what the subscriptions speak of; and what leads nowhere."""
     columns = matcher.segment.codebook.columns
     stored = events.schema
     sent, nowhere = sent_columns(columns, matcher.schema, stored, lambda number: F.col(f"_{number}"))
-    if nowhere:
-        _warn_of(nowhere, stored)
     names = tuple(each.name for each in sent) or ("",)
     arguments = [each.column for each in sent] or [F.lit(True)]  # Python has to know how many events there are
     function = matching(replace(task, names=names))
     kind = StringType() if task.width is None else BinaryType()
     # Else Spark may match twice, once to see whether there is anything.
     made: Callable[..., Column] = arrow_udf(function, kind).asNondeterministic()  # type: ignore[call-overload]
-    return made(*arguments)
+    return made(*arguments), nowhere
 
 
 def _warn_of(nowhere: Sequence[str], stored: StructType) -> None:

@@ -48,6 +48,12 @@ def for_queries(cores: int | None) -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         # A batch of Arrow has a fixed price, which 10,000 rows, Spark's own, still feel.
         "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
+        # The only store in which an operator may keep more than one value: patterns over streams need it.
+        "spark.sql.streaming.stateStore.providerClass": (
+            "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+        ),
+        # What a micro-batch changed is written, and not all files of the store, which cost more than the work itself.
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     }
     if cores is not None:
         # 200, Spark's own, make a small streaming job crawl.

@@ -14,15 +14,21 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Generic, Protocol, Self, TypeVar
 
+from vedette.composite.step import CAP
 from vedette.errors import FileError, VedetteError
 from vedette.files.loading import load_rows
+from vedette.files.operator_calls import OperatorCalls
 from vedette.files.problems import BadSubscriptions
 from vedette.files.subscriptions import SubscriptionRecord, SubscriptionRows
 from vedette.matching.matcher import Matcher
+from vedette.matching.subscriptions import Subscriptions
 from vedette.schema.schema import Schema
+from vedette.spark.operators.tasks import Filters, filters_of
+from vedette.spark.patterns.sets import PatternSet, pattern_set
 from vedette.spark.stores import Store, Unsettled
 
 _SOON_S = 1.0  # when a store that is being written is looked at again
+_DIGITS = 12  # of a version
 _PATIENCE = 10  # looks at a store that is being written before the first version is given up
 
 
@@ -34,6 +40,8 @@ class Version:
     version: str  # twelve hexadecimal digits of what is subscribed to
     loaded_at: dt.datetime
     subscriptions: int
+    patterns: PatternSet | None = None  # where patterns are followed
+    operators: Filters | None = None  # the filters that call operators, where these are called
 
 
 class Versioned(Protocol):
@@ -68,16 +76,19 @@ def watch(
     schema: Schema,
     refresh: float | None = None,
     *,
+    following: Following | None = None,
+    calls: OperatorCalls | None = None,
     accepted: Callable[[Version], None] | None = None,
     refused: Callable[[Refusal], None] | None = None,
     clock: Callable[[], dt.datetime] = _now,
 ) -> Versions:
     """Load the subscriptions of a store, and look for new ones every `refresh` seconds (None: never).
 
-    What is wrong with the first version is raised. Later ones are told to `accepted` or, once each, to `refused`, in
-    the thread that watches. To be stopped, or used as a context.
+    Where patterns are followed, `following` says how; where operators are called, `calls` has them. What is wrong with
+    the first version is raised. Later ones are told to `accepted` or, once each, to `refused`, in the thread that
+    watches. To be stopped, or used as a context.
     """
-    versions = Versions(store, schema, accepted=accepted, refused=refused, clock=clock)
+    versions = Versions(store, schema, following, calls, accepted=accepted, refused=refused, clock=clock)
     versions.begin(refresh)
     return versions
 
@@ -214,17 +225,67 @@ class Watched(Generic[Held]):
             self._refused(Refusal(self._store.name, reason, self.current().version))
 
 
+@dataclass(frozen=True, slots=True)
+class Following:
+    """How patterns are followed: see `PatternSet`."""
+
+    shards: int
+    cap: int = CAP
+    learn: bool = False
+    model: bytes | None = None
+
+    def patterns(self, subscriptions: Subscriptions) -> PatternSet:
+        """The patterns of a set."""
+        records, schema = subscriptions.patterns.values(), subscriptions.schema
+        return pattern_set(records, schema, self.shards, cap=self.cap, learn=self.learn, model=self.model)
+
+
 class Versions(Watched[Version]):
     """The newest good version of the subscriptions that a store holds, compiled."""
+
+    def __init__(
+        self,
+        store: Store,
+        schema: Schema,
+        following: Following | None = None,
+        calls: OperatorCalls | None = None,
+        *,
+        accepted: Callable[[Version], None] | None,
+        refused: Callable[[Refusal], None] | None,
+        clock: Callable[[], dt.datetime],
+    ) -> None:
+        super().__init__(store, schema, accepted=accepted, refused=refused, clock=clock)
+        self._following, self._calls = following, calls
 
     def _ready(
         self, rows: SubscriptionRows, records: Iterator[SubscriptionRecord], consequence: str
     ) -> Callable[[], Version]:
-        subscriptions = load_rows(rows, self._schema, records=records, consequence=consequence)
+        following, calls = self._following, self._calls
+        subscriptions = load_rows(
+            rows,
+            self._schema,
+            records=records,
+            consequence=consequence,
+            patterns=following is not None,
+            operators=calls is not None,
+            calls=calls,
+        )
+        if calls is not None:
+            calls.refuse_wrong(self._schema, rows.name, consequence)
 
         def compiled() -> Version:
-            matcher = subscriptions.compile()
-            return Version(matcher, matcher.version, self._clock(), len(matcher))
+            matcher = subscriptions.compile(filters_only=following is not None or calls is not None)
+            parts, followed, asked = [matcher.version], None, None
+            if following is not None:
+                followed = following.patterns(subscriptions)
+                parts.append(followed.version)
+            if calls is not None:
+                asked = filters_of(tuple(subscriptions.with_operators.values()), self._schema, matcher.version)
+                parts += [asked.version] if asked.records else []
+            version = parts[0]
+            if len(parts) > 1:
+                version = hashlib.sha256(" ".join(parts).encode()).hexdigest()[:_DIGITS]
+            return Version(matcher, version, self._clock(), len(subscriptions), followed, asked)
 
         return compiled
 
@@ -232,5 +293,5 @@ class Versions(Watched[Version]):
 def _hashed(records: Iterator[SubscriptionRecord], into: hashlib._Hash) -> Iterator[SubscriptionRecord]:
     """The records as they come; what they say goes into a hash on the way."""
     for record in records:
-        into.update(repr((record.id, record.subscriber, record.when)).encode())
+        into.update(repr((record.id, record.subscriber, record.when, record.predict)).encode())
         yield record

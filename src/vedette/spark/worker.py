@@ -55,7 +55,7 @@ def matching(task: Task) -> Callable[[Iterator[Any]], Iterator[Any]]:
     def texts(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
         try:
             worker = _Worker(task)
-            for batch in _gathered(batches, task.names):
+            for batch in gathered(batches, task.names):
                 yield from worker.texts(batch)
         except VedetteError as error:
             # Spark shows the trace with the message, and the message says it all.
@@ -64,7 +64,7 @@ def matching(task: Task) -> Callable[[Iterator[Any]], Iterator[Any]]:
     return texts
 
 
-def _gathered(batches: Iterator[Any], names: Sequence[str]) -> Iterator[Any]:
+def gathered(batches: Iterator[Any], names: Sequence[str]) -> Iterator[Any]:
     """As many events at a time as the index is fastest with, in one batch: Spark hands in fewer."""
     parts: list[Any] = []
     events = size = 0
@@ -84,7 +84,7 @@ class _Worker:
 
     def __init__(self, task: Task) -> None:
         self._matcher = opened(task.shipped)
-        self._labels = _labels(task.shipped, task.subscribers, task.escaped)
+        self._labels = labels_kept(task.shipped, task.subscribers, task.escaped)
         self._width = task.width
         self._slice = _FIRST_SLICE
 
@@ -99,10 +99,11 @@ class _Worker:
             # So many more at once, at most, if they are like these; and not many times more at a stroke.
             most = max(64, int(_MATCHES * events.num_rows / max(1, len(rows.subscription))))
             self._slice = min(most, 8 * self._slice)
-            yield from _with_rejects(_texts(rows, self._labels, self._width), encoded)
+            yield from with_rejects(texts_of(rows, self._labels, self._width), encoded)
 
 
-def _texts(rows: Rows, labels: Labels, width: int | None) -> Iterator[Any]:
+def texts_of(rows: Rows, labels: Labels, width: int | None) -> Iterator[Any]:
+    """The texts of all events, in one array or several."""
     matched = np.diff(rows.start) > 0
     begin = 0
     if width is None:
@@ -125,7 +126,8 @@ def _array(part: Joined, matched: Any, kind: Any) -> Any:
     return pa.Array.from_buffers(kind, len(matched), [pa.py_buffer(each) for each in (bits, part.ends, part.text)])
 
 
-def _with_rejects(arrays: Iterator[Any], encoded: Encoded) -> Iterator[Any]:
+def with_rejects(arrays: Iterator[Any], encoded: Encoded) -> Iterator[Any]:
+    """The texts, and why some events have no place among them."""
     if not encoded.rejects:
         yield from arrays
         return
@@ -148,7 +150,8 @@ def _plain(reason: str) -> str:
 
 
 @functools.lru_cache(maxsize=_KEPT)
-def _labels(shipped: Shipped, subscribers: bool, escaped: bool) -> Labels:
+def labels_kept(shipped: Shipped, subscribers: bool, escaped: bool) -> Labels:
+    """What stands for every subscription, kept for the next task."""
     return labels_of(opened(shipped), subscribers, escaped)
 
 
@@ -166,6 +169,15 @@ def labels_of(matcher: Matcher, subscribers: bool, escaped: bool) -> Labels:
         return Labels(_read_only(np.zeros(1, np.int64)), _read_only(np.zeros(0, np.uint8)))
     where = np.frombuffer(offsets, np.int64, len(texts) + 1, texts.offset * 8)
     return Labels(_read_only(where), _read_only(np.frombuffer(data, np.uint8)))
+
+
+def label_of(id_: str, subscriber: str | None, escaped: bool) -> str:
+    """What stands for one subscription, whose subscriber is wanted, if there is one."""
+    if escaped:
+        for character, written in ESCAPES.items():
+            id_ = id_.replace(character, written)
+            subscriber = None if subscriber is None else subscriber.replace(character, written)
+    return id_ if subscriber is None else f"{id_}{BETWEEN}{subscriber}"
 
 
 def label_width(matcher: Matcher, subscribers: bool) -> int | None:

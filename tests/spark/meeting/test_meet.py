@@ -10,6 +10,8 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from tests.meeting.engines import local, obvious, once_each
 from tests.meeting.generate import SCHEMA, Writer
@@ -18,13 +20,14 @@ from vedette.meeting.direction import DIRECTIONS, Direction
 from vedette.meeting.meet import meet as local_meet
 from vedette.meeting.reading import read_constraint
 from vedette.schema.schema import Schema
+from vedette.spark.meeting.given import frame_of
 from vedette.spark.meeting.meet import meet
 from vedette.spark.meeting.versions import watch_wanted
 from vedette.spark.stores import FileStore
 from vedette.spark.versions import Refusal
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 Texts = dict[str, str]
 GROUPS = {
@@ -61,20 +64,26 @@ def pairs(found: DataFrame) -> set[tuple[str, str]]:
     return once_each((row[0], row[1]) for row in found.select("publication", "subscription").collect())
 
 
-@pytest.mark.parametrize("direction", DIRECTIONS)
+def together(found: dict[str, DataFrame]) -> dict[str, set[tuple[str, str]]]:
+    """The pairs of several meetings, by their names, in one job."""
+    named = [each.select("publication", "subscription", F.lit(name)) for name, each in found.items()]
+    rows = functools.reduce(DataFrame.unionAll, named).collect()
+    return {name: once_each((one, other) for one, other, each in rows if each == name) for name in found}
+
+
 @pytest.mark.parametrize("group", GROUPS)
-def test_random_constraints_meet_as_they_should(spark: SparkSession, group: str, direction: Direction) -> None:
+def test_random_constraints_meet_as_they_should(spark: SparkSession, group: str) -> None:
     offered, wanted = constraints(group, 150)
-    found = meet(frame(spark, offered), frame(spark, wanted), schema=SCHEMA, direction=direction)
-    assert pairs(found) == obvious(offered, wanted, SCHEMA, direction)
+    sides = frame(spark, offered), frame(spark, wanted)
+    found = {direction: meet(*sides, schema=SCHEMA, direction=direction) for direction in DIRECTIONS}
+    assert together(found) == {each: obvious(offered, wanted, SCHEMA, each) for each in DIRECTIONS}
 
 
 # ---------------------------------------------------------------- plans
 
 
 def physical(found: DataFrame) -> str:
-    """The plan, from the start and as it was changed on the way."""
-    found.collect()
+    """The plan, from the start and, once it was collected, as it was changed on the way."""
     return str(found._jdf.queryExecution().executedPlan().toString())
 
 
@@ -107,10 +116,10 @@ NESTED_LOOPS = ("BroadcastNestedLoopJoin", "CartesianProduct")
 def test_no_plan_has_a_nested_loop(spark: SparkSession, offered: Texts, wanted: Texts, direction: Direction) -> None:
     schema = Schema.of(dict.fromkeys("xyz", "int"))
     found = meet(frame(spark, offered), wanted, schema=schema, direction=direction)
+    assert once_each(map(tuple, found.collect())) == local(offered, wanted, schema, direction)
     plan = physical(found)
     assert "SortMergeJoin" in plan or "HashJoin" in plan
     assert not any(loop in plan for loop in NESTED_LOOPS)
-    assert pairs(found) == local(offered, wanted, schema, direction)
 
 
 def test_distinct_is_asked_for_only_where_a_pair_may_come_twice(spark: SparkSession) -> None:
@@ -130,8 +139,9 @@ def test_without_a_schema_the_types_are_those_that_vedette_meet_infers(spark: Sp
     records = [{"id": id_, "when": when} for id_, when in wanted.items()]
     expected = {tuple(row.values()) for row in local_meet(offered, wanted).to_pylist()}
     assert expected == {("p", "s"), ("q", "s"), ("q", "t")}
+    assert pairs(meet(frame(spark, offered), path)) == expected
     for given in (wanted, records, path, str(path), frame(spark, wanted)):
-        assert pairs(meet(frame(spark, offered), given)) == expected
+        assert dict(map(tuple, frame_of(given, spark).collect())) == wanted
 
 
 def test_what_has_expired_is_left_out(spark: SparkSession) -> None:
@@ -210,11 +220,13 @@ def test_the_best_are_those_of_the_local_engine(
 # ---------------------------------------------------------------- hosted, and streams
 
 
-@pytest.mark.parametrize("direction", DIRECTIONS)
-def test_hosted_subscriptions_meet_the_same(spark: SparkSession, direction: Direction) -> None:
+def test_hosted_subscriptions_meet_the_same(spark: SparkSession) -> None:
     offered, wanted = constraints("all", 150)
-    found = meet(frame(spark, offered), wanted, schema=SCHEMA, direction=direction, strategy="host")
-    assert pairs(found) == obvious(offered, wanted, SCHEMA, direction)
+    found = {
+        direction: meet(frame(spark, offered), wanted, schema=SCHEMA, direction=direction, strategy="host")
+        for direction in DIRECTIONS
+    }
+    assert together(found) == {each: obvious(offered, wanted, SCHEMA, each) for each in DIRECTIONS}
 
 
 def offers(spark: SparkSession, folder: Path) -> DataFrame:

@@ -126,7 +126,7 @@ def test_what_cannot_be_done_is_said(spark: SparkSession) -> None:
     subscriptions = Subscriptions({"value": "int", "timestamp": "timestamp"})
     subscriptions.add("p", "[value = 1] ; [value = 2]")
     rate = spark.readStream.format("rate").load()
-    with pytest.raises(NotSupported, match="a stream of events"):
+    with pytest.raises(InputError, match="the stream has no `time`"):
         match(rate, subscriptions)
     table = spark.range(3).selectExpr("id as value", "id as name")
     with pytest.raises(NotSupported, match="rejects"):

@@ -1,7 +1,13 @@
-"""Events that patterns have read, as columns that Spark can shuffle and sort, and back."""
+"""Events that patterns have read, as columns that Spark can shuffle and sort, and back.
+
+What was read of an event is one value of bytes, since Spark takes long for lists: how many partitions (none or one) and
+columns there are, the partition, the values that variables are compared with, which of these are known, and the numbers
+of the filters that the event satisfies.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -11,8 +17,8 @@ from numpy.typing import NDArray
 from vedette.composite.batch import Batch
 
 # Where an event goes, and in which order it is followed there; what it is called; what was read of it.
-GROUP, SHARD, TIME, ARRIVAL, TIMED, ID = "group", "shard", "time", "arrival", "timed", "id"
-PRIMITIVE, KEY, VALUE, KNOWN = "primitive", "key", "value", "known"
+GROUP, SHARD, TIME, ARRIVAL, TIMED, ID, READ = "group", "shard", "time", "arrival", "timed", "id", "read"
+CALLED = "called"  # what an event is called, where that is more than its id; not always there
 FIELDS: Final = (
     (GROUP, "int"),
     (SHARD, "int"),
@@ -20,11 +26,10 @@ FIELDS: Final = (
     (ARRIVAL, "bigint"),
     (TIMED, "boolean"),
     (ID, "string"),
-    (PRIMITIVE, "array<int>"),
-    (KEY, "array<bigint>"),
-    (VALUE, "array<bigint>"),
-    (KNOWN, "array<boolean>"),
+    (READ, "binary"),
 )
+_HEAD: Final = 4  # bytes: how many partitions, and how many columns, two each
+_PAIR: Final = 16  # bytes of a partition or a value
 
 
 def columns_of(
@@ -40,40 +45,94 @@ def columns_of(
         ARRIVAL: pa.array(arrival),
         TIMED: pa.array(timed),
         ID: ids,
-        PRIMITIVE: pa.ListArray.from_arrays(batch.start.astype(np.int32), batch.primitive),
-        KEY: _lists(batch.key.transpose(1, 0, 2).reshape(size, -1)),
-        VALUE: _lists(batch.value.transpose(1, 0, 2).reshape(size, -1)),
-        KNOWN: _lists(batch.known.T),
+        READ: _written(batch),
     }
 
 
 def batch_of(columns: pa.RecordBatch, first: int) -> tuple[Batch, NDArray[np.bool_]]:
-    """The events again, numbered from `first`, and which of them have a time."""
+    """The events again, which are of one group, numbered from `first`, and which of them have a time."""
     size = columns.num_rows
-    primitive = columns.column(PRIMITIVE)
-    lengths = np.diff(primitive.offsets.to_numpy())
-    key, value, known = (_rows(columns.column(name), size) for name in (KEY, VALUE, KNOWN))
+    keys, values, known, start, primitive = _opened(columns.column(READ))
     return (
         Batch(
             np.arange(first, first + size),
             columns.column(TIME).to_numpy(zero_copy_only=False).astype(np.int64),
-            np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]),
-            primitive.flatten().to_numpy(zero_copy_only=False).astype(np.int32),
-            np.ascontiguousarray(key.astype(np.int64).reshape(size, -1, 2).transpose(1, 0, 2)),
-            np.ones((key.shape[1] // 2, size), np.bool_),  # who has no key is not here
-            np.ascontiguousarray(value.astype(np.int64).reshape(size, -1, 2).transpose(1, 0, 2)),
-            np.ascontiguousarray(known.astype(np.bool_).T),
+            start,
+            primitive,
+            keys,
+            np.ones((len(keys), size), np.bool_),  # who has no key is not here
+            values,
+            known,
         ),
         columns.column(TIMED).to_numpy(zero_copy_only=False).astype(np.bool_),
     )
 
 
-def _lists(rows: NDArray[Any]) -> pa.Array:
-    size, width = rows.shape
-    ends = np.arange(size + 1, dtype=np.int32) * np.int32(width)
-    return pa.ListArray.from_arrays(ends, pa.array(np.ascontiguousarray(rows).reshape(-1)))
+def keys_of(read: pa.Array) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Which events have a partition, of whatever group they are, and the partitions of these."""
+    begins, data = _buffers(read)
+    keyed = data[begins[:-1]] > 0
+    at = begins[:-1][keyed, None] + np.arange(_HEAD, _HEAD + _PAIR)
+    return keyed, data[at].view("<i8").reshape(-1, 2).astype(np.int64)
 
 
-def _rows(lists: pa.Array, size: int) -> NDArray[Any]:
-    flat: NDArray[Any] = lists.flatten().to_numpy(zero_copy_only=False)
-    return flat.reshape(size, len(flat) // size if size else 0)
+def places_of(batch: pa.RecordBatch) -> Iterator[tuple[int, int, tuple[int, int]]]:
+    """Where the rows of each shard begin and end."""
+    group, shard = (batch.column(name).to_numpy() for name in (GROUP, SHARD))
+    if not len(group):
+        return
+    changes = np.flatnonzero((group[1:] != group[:-1]) | (shard[1:] != shard[:-1])) + 1
+    ends: NDArray[np.int64] = np.concatenate([[0], changes, [len(group)]])
+    for begin, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
+        yield begin, end, (int(group[begin]), int(shard[begin]))
+
+
+def _written(batch: Batch) -> pa.Array:
+    size, partitions, columns = batch.size, len(batch.keyed), len(batch.known)
+    head = np.tile(np.array([partitions, columns], "<u2").view(np.uint8), (size, 1))
+    pairs = [
+        np.ascontiguousarray(each.transpose(1, 0, 2), "<i8").view(np.uint8).reshape(size, _PAIR * len(each))
+        for each in (batch.key, batch.value)
+    ]
+    fixed = np.concatenate([head, *pairs, batch.known.T.astype(np.uint8)], axis=1)
+    width = fixed.shape[1]
+    counts = np.diff(batch.start)
+    begins = np.zeros(size + 1, np.int64)
+    np.cumsum(width + 4 * counts, out=begins[1:])
+    data = np.zeros(int(begins[-1]), np.uint8)
+    data[begins[:-1, None] + np.arange(width)] = fixed
+    tails = np.repeat(begins[:-1] + width - 4 * batch.start[:-1], counts) + 4 * np.arange(len(batch.primitive))
+    data[tails[:, None] + np.arange(4)] = np.ascontiguousarray(batch.primitive, "<i4").view(np.uint8).reshape(-1, 4)
+    offsets = pa.py_buffer(begins.astype(np.int32))
+    return pa.Array.from_buffers(pa.binary(), size, [None, offsets, pa.py_buffer(data)])
+
+
+def _opened(read: pa.Array) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Partitions, values, which are known, and the filters with where they begin."""
+    size = len(read)
+    begins, data = _buffers(read)
+    partitions, columns = data[begins[0] : begins[0] + _HEAD].view("<u2").tolist() if size else (0, 0)
+    width = _HEAD + _PAIR * (partitions + columns) + columns
+    fixed = data[begins[:-1, None] + np.arange(width)]
+    middle = _HEAD + _PAIR * partitions
+    end = middle + _PAIR * columns
+    keys, values = (
+        np.ascontiguousarray(part).view("<i8").astype(np.int64).reshape(size, count, 2).transpose(1, 0, 2)
+        for part, count in ((fixed[:, _HEAD:middle], partitions), (fixed[:, middle:end], columns))
+    )
+    counts = (np.diff(begins) - width) // 4
+    start = np.zeros(size + 1, np.int64)
+    np.cumsum(counts, out=start[1:])
+    tails = np.repeat(begins[:-1] + width - 4 * start[:-1], counts) + 4 * np.arange(int(start[-1]))
+    primitive = data[tails[:, None] + np.arange(4)].view("<i4").reshape(-1).astype(np.int32)
+    known = np.ascontiguousarray(fixed[:, end:].T).astype(np.bool_)
+    return np.ascontiguousarray(keys), np.ascontiguousarray(values), known, start, primitive
+
+
+def _buffers(read: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Where the values begin, and all of their bytes."""
+    _, offsets, data = read.buffers()
+    if not len(read) or offsets is None:
+        return np.zeros(1, np.int64), np.zeros(0, np.uint8)
+    begins = np.frombuffer(offsets, np.int32, len(read) + 1, 4 * read.offset).astype(np.int64)
+    return begins, np.frombuffer(data or b"", np.uint8)

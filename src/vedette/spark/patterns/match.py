@@ -8,22 +8,26 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
+from vedette.composite.matcher import PatternMatcher
 from vedette.composite.step import CAP
 from vedette.composite.telling import TIME, asked, bound_paths
 from vedette.matching.patterns import PatternRecord
+from vedette.operators.calling import Calling
 from vedette.prediction.model import Model
 from vedette.schema.columns import Column as Read
 from vedette.schema.schema import Schema
-from vedette.spark.columns import Sent, sent_columns
+from vedette.spark.columns import Sent
+from vedette.spark.operators.attributes import sent_for
+from vedette.spark.operators.reports import caller
 from vedette.spark.patterns.coded import ARRIVAL, FIELDS, GROUP, ID, SHARD, TIMED
 from vedette.spark.patterns.coded import TIME as MOMENT
-from vedette.spark.patterns.sharding import groups_of
+from vedette.spark.patterns.sharding import filters_of, groups_of
 from vedette.spark.patterns.tasks import Task, carried_as, following, reading, sent_as
 
 TOLD = (
@@ -45,18 +49,18 @@ def follow(
     model: Model | None = None,
     learn: bool = False,
     cap: int = CAP,
+    calling: Calling | None = None,
 ) -> DataFrame:
     """What comes of the events: the `carried` columns of each, named c0, c1, …, then those of TOLD, in any order.
 
     The columns of `events` go by their numbers, _0, _1, …; the first of them are those of `stored`. `id_` is what an
     event is called (else the number of its arrival), `arrival` in which order events came that have the same time
-    (else as Spark reads them).
+    (else as Spark reads them). `calling` has the operators that steps call, if they do.
     """
     spark = events.sparkSession
-    read = asked(records, schema)
-    wanted = {*read.columns, *(Read(path, type_) for path in read.paths if (type_ := schema.type_of(path)) is not None)}
-    sent, _ = sent_columns(sorted(wanted, key=str), schema, stored, lambda number: F.col(f"_{number}"))
+    sent = sent_of(records, schema, stored, calling)
     task = _task(records, schema, sent, len(carried), spark, model=model, learn=learn, cap=cap)
+    task = task if calling is None else replace(task, caller=caller(calling, spark))
     wide = events.select(
         *(each.column.alias(sent_as(number)) for number, each in enumerate(sent)),
         (F.lit(None) if id_ is None else id_).cast("string").alias(ID),
@@ -67,6 +71,23 @@ def follow(
     shards = max(group.shards for group in task.groups) * len(task.groups)
     placed = coded.repartition(shards, GROUP, SHARD).sortWithinPartitions(GROUP, SHARD, MOMENT, ARRIVAL)
     return placed.mapInArrow(following(task), _told(wide.schema, task))
+
+
+def sent_of(
+    records: Sequence[PatternRecord], schema: Schema, stored: StructType, calling: Calling | None = None
+) -> list[Sent]:
+    """The columns that patterns read, of a DataFrame whose columns go by their numbers."""
+    read = asked(records, schema)
+    wanted = {*read.columns, *(Read(path, type_) for path in read.paths if (type_ := schema.type_of(path)) is not None)}
+    matcher = None if calling is None else PatternMatcher(records, schema, calling=calling).operators
+    callers = [] if matcher is None else [matcher]
+    return sent_for(callers, sorted(wanted, key=str), schema, stored, lambda number: F.col(f"_{number}")).sent
+
+
+def bound_in(names: Sequence[str], records: Sequence[PatternRecord]) -> tuple[int, ...]:
+    """The numbers of the columns that variables are told by."""
+    bound = bound_paths(records)
+    return tuple(number for number, name in enumerate(names) if any(_holds(name, path) for path in bound))
 
 
 def _task(
@@ -81,17 +102,18 @@ def _task(
     cap: int,
 ) -> Task:
     names = [each.name for each in sent]
-    bound = bound_paths(records)
+    groups = groups_of(records, shards_of(spark), learn=learn)
     return Task(
-        version_of(records, schema),
-        groups_of(records, _shards(spark), learn=learn),
+        f"{version_of(records, schema)}-{cap}-{learn}",
+        groups,
         schema,
         tuple(names),
-        tuple(number for number, name in enumerate(names) if any(_holds(name, path) for path in bound)),
+        bound_in(names, records),
         carried,
         cap,
         None if model is None else model.to_bytes(),
         learn,
+        filters=filters_of(records, schema, groups),
     )
 
 
@@ -110,7 +132,7 @@ def version_of(records: Iterable[PatternRecord], schema: Schema) -> str:
     return hashlib.blake2b(json.dumps(said, sort_keys=True, default=str).encode(), digest_size=16).hexdigest()
 
 
-def _shards(spark: SparkSession) -> int:
+def shards_of(spark: SparkSession) -> int:
     """As many as Spark makes of a shuffle: a few per core, where a session is set up as `session` does it."""
     return max(1, min(_MOST_SHARDS, int(str(spark.conf.get("spark.sql.shuffle.partitions")))))
 
@@ -118,15 +140,16 @@ def _shards(spark: SparkSession) -> int:
 def _coded(wide: StructType, task: Task) -> StructType:
     beside = (*map(sent_as, task.bound), *map(carried_as, range(task.carried)))
     return StructType(
-        [*_fields(", ".join(f"`{name}` {type_}" for name, type_ in FIELDS)), *(wide[name] for name in beside)]
+        [*fields_of(", ".join(f"`{name}` {type_}" for name, type_ in FIELDS)), *(wide[name] for name in beside)]
     )
 
 
 def _told(wide: StructType, task: Task) -> StructType:
-    return StructType([*(wide[carried_as(number)] for number in range(task.carried)), *_fields(TOLD)])
+    return StructType([*(wide[carried_as(number)] for number in range(task.carried)), *fields_of(TOLD)])
 
 
-def _fields(ddl: str) -> list[StructField]:
+def fields_of(ddl: str) -> list[StructField]:
+    """The fields that a text of SQL says."""
     made = StructType.fromDDL(ddl)
     if not isinstance(made, StructType):
         raise TypeError(f"no columns: {ddl}")

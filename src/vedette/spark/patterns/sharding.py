@@ -9,14 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vedette.composite.explain import partition_of
+from vedette.composite.machines import Numbers, draft
 from vedette.language.ast import Composite
 from vedette.language.parser import parse
 from vedette.matching.patterns import PatternRecord
+from vedette.schema.schema import Schema
+
+Filters: TypeAlias = tuple[tuple[str, ...], ...]  # of steps, as texts, by group
 
 _MIXES = np.uint64(0x9E37_79B9_7F4A_7C15), np.uint64(0xC2B2_AE3D_27D4_EB4F)
 
@@ -51,3 +56,22 @@ def shard_of(key: NDArray[np.int64], shards: int) -> NDArray[np.int32]:
     mixed ^= mixed >> np.uint64(29)
     shard: NDArray[np.int32] = ((mixed * _MIXES[0] >> np.uint64(32)) % np.uint64(shards)).astype(np.int32)
     return shard
+
+
+def filters_of(records: Iterable[PatternRecord], schema: Schema, groups: Iterable[PatternGroup]) -> Filters:
+    """The filters of the steps of every group, in the order in which one process has them.
+
+    Which of several partial matches that are worth the same is told depends on it.
+    """
+    numbering = Numbers()
+    drafts = {record.id: draft(record, uid, schema, numbering) for uid, record in enumerate(records)}
+    texts = numbering.texts()
+    found = []
+    for group in groups:
+        numbers: set[int] = set()
+        for record in group.records:
+            for each in (drafts[record.id], *drafts[record.id].parts):
+                numbers |= {asked.primitive for ways in (*each.steps, *each.absent) for asked in ways}
+                numbers |= set(each.symbols)
+        found.append(tuple(texts[number] for number in sorted(numbers)))
+    return tuple(found)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from vedette.errors import InputError, NotSupported
+from vedette.errors import InputError
 from vedette.matching.subscriptions import Subscriptions
+from vedette.operators.calling import Calling
 from vedette.prediction.model import Model
 from vedette.spark.patterns.match import follow, version_of
+from vedette.spark.patterns.match_stream import follow_stream
 from vedette.spark.patterns.tasks import TOLD as TOLD_NAMES
 from vedette.spark.patterns.tasks import carried_as
 
-_ID = "id"
+_ID, _BINDINGS = "id", "bindings"
 _BESIDE = TOLD_NAMES[1:]  # what stands behind the subscription
 
 
@@ -27,20 +30,22 @@ class Wanted(NamedTuple):
     subscribers: bool
     id: str | Column | None
     model: Model | None
+    lateness: int = 0  # of a stream: how much later than others an event may come, in microseconds
+    late: bool = False  # tell of events that came even later
+    calling: Calling | None = None  # of the operators that steps call
 
 
 def match_all(events: DataFrame, subscriptions: Subscriptions, filters: DataFrame, wanted: Wanted) -> DataFrame:
     """What filters found, and a row for every match and forecast of a pattern."""
-    if events.isStreaming:
-        raise NotSupported(
-            "a stream of events cannot be matched against patterns on Spark yet\n"
-            "Hint: read what has come as a table, or follow the stream in one process: vedette.StreamMatcher"
-        )
     own = len(events.columns)
     wide = events.select("*", *wanted.kept, *_named(events, wanted.id))
-    kept = filters.columns[: len(filters.columns) - 2 - wanted.subscribers]
+    binding = bool(subscriptions.with_operators)  # filters tell bindings, too
+    kept = filters.columns[: len(filters.columns) - 2 - wanted.subscribers - binding]
     numbers = range(own, own + len(kept))
-    found = follow(
+    in_stream = functools.partial(follow_stream, lateness=wanted.lateness, late=wanted.late, calling=wanted.calling)
+    in_table = functools.partial(follow, calling=wanted.calling)
+    follow_events: Callable[..., DataFrame] = in_stream if events.isStreaming else in_table
+    found = follow_events(
         wide.toDF(*(f"_{number}" for number in range(len(wide.columns)))),
         events.schema,
         list(subscriptions.patterns.values()),
@@ -58,10 +63,13 @@ def match_all(events: DataFrame, subscriptions: Subscriptions, filters: DataFram
     told = found.select(*carried, *added, *_BESIDE)
     types = dict(told.dtypes)
     nothing = [F.lit(None).cast(types[name]).alias(name) for name in _BESIDE[1:]]
+    if binding:
+        nothing[_BESIDE[1:].index(_BINDINGS)] = filters[len(kept) + len(added)].alias(_BINDINGS)
     plain = filters.select(*_all(filters, len(kept) + len(added)), F.lit("match").alias("kind"), *nothing, "version")
     version = hashlib.blake2b(digest_size=16)
     version.update(version_of(subscriptions.patterns.values(), subscriptions.schema).encode())
     version.update(subscriptions.compile(filters_only=True).version.encode())
+    version.update(repr([*subscriptions.with_operators.values()] or "").encode())
     told = told.withColumn("version", F.lit(version.hexdigest()))
     return plain.withColumn("version", F.lit(version.hexdigest())).union(told)
 

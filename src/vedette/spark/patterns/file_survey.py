@@ -1,0 +1,125 @@
+"""What must be known of a whole file before the events of its pieces can be followed.
+
+The number of the first row of every piece, the greatest time before it, which rows are rejected, and which have an id
+that was there before. A first pass over the file finds all but the last of these, together with the matches of filters.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from vedette.files.chunks import EventChunk
+from vedette.files.pieces import LineCount, ParquetPiece, Piece
+
+CHUNK = 65_536  # rows that are read at a time
+_NONE = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A piece with all that its events depend on; rows are numbered over the whole source."""
+
+    piece: Piece
+    row: int  # is added to the numbers that the piece gives,
+    line: int  # ... and this to those of its lines
+    begin: int  # its first row
+    end: int
+    latest: int | None = None  # the greatest time before it, in microseconds
+    greatest: int | None = None  # the same of events that count, where that is asked for
+    rejected: NDArray[np.int64] = field(default_factory=lambda: _NONE)  # rows that nobody can read, or no pattern
+    again: NDArray[np.int64] = field(default_factory=lambda: _NONE)  # rows with an id that was there before
+    late: NDArray[np.int64] = field(default_factory=lambda: _NONE)  # rows that come too late
+
+    def chunks(self) -> Iterator[EventChunk]:
+        """Its events, without those that are rejected."""
+        for chunk in self.piece.chunks(CHUNK, LineCount()):
+            rows = chunk.rows + self.row
+            lines = None if chunk.lines is None else chunk.lines + self.line
+            placed = EventChunk(chunk.events, chunk.own_ids, rows, lines, [], chunk.raw)
+            first, last = np.searchsorted(self.rejected, [rows[0], rows[-1] + 1]) if len(rows) else (0, 0)
+            yield placed.without(self.rejected[first:last].tolist())
+
+
+class Survey:
+    """Takes in what was seen of one piece after the other, in their order."""
+
+    def __init__(self) -> None:
+        self.placed: list[Placed] = []
+        self.latest: int | None = None  # the greatest time; None: no event has one
+        self.events = 0  # that patterns can read
+        self.named = False  # some events have an id of their own
+        self.repeated = 0  # events with an id that was there before
+        self._rows = 0
+
+    @property
+    def timed(self) -> bool:
+        """Some event has a time."""
+        return self.latest is not None
+
+    def add(self, piece: Piece, row: int, line: int, results: Iterable[Mapping[str, Any]]) -> None:
+        """What came of a piece; `row` and `line` are to be added to its own numbers."""
+        results = list(results)
+        begin, self._rows = self._rows, self._rows + sum(result["read"] for result in results)
+        rejected = np.concatenate([_NONE, *(np.frombuffer(result["out"], np.int64) for result in results)])
+        self.placed.append(Placed(piece, row, line, begin, self._rows, self.latest, rejected=rejected + row))
+        self.events += self._rows - begin - len(rejected)
+        times = [result["latest"] for result in results if result["latest"] is not None]
+        if times:
+            self.latest = max(times) if self.latest is None else max(self.latest, *times)
+        self.named |= any(result["named"] for result in results)
+
+    def find_repeated(self, spark: SparkSession) -> None:
+        """Find the events whose id was there before: they do not count again."""
+        if not self.named:
+            return
+        ids = frame_of(spark, [replace(one, piece=_only_ids(one.piece)) for one in self.placed])
+        hashed = ids.mapInArrow(_ids, "id string, arrival bigint").withColumn("hash", F.xxhash64("id"))
+        twice = hashed.groupBy("hash").count().where("count > 1").select("hash")
+        if twice.isEmpty():
+            return
+        found = (
+            hashed.join(twice, "hash", "left_semi")
+            .select("id", "arrival")
+            .toArrow()
+            .sort_by([("id", "ascending"), ("arrival", "ascending")])
+        )
+        id_ = found.column("id").combine_chunks().dictionary_encode().indices.to_numpy()
+        again = np.sort(found.column("arrival").to_numpy()[1:][id_[1:] == id_[:-1]])
+        self.repeated = len(again)
+        for place, one in enumerate(self.placed):
+            first, last = np.searchsorted(again, [one.begin, one.end])
+            self.placed[place] = replace(one, again=again[first:last])
+
+
+def frame_of(spark: SparkSession, placed: Sequence[Placed]) -> DataFrame:
+    """A row for every piece, which is read where the row is."""
+    return spark.createDataFrame(pa.table({"piece": pa.array(map(pickle.dumps, placed), pa.binary())}))
+
+
+def placed_of(batch: pa.RecordBatch) -> Iterator[Placed]:
+    """The pieces of some rows, in a worker."""
+    for pickled in batch.column("piece").to_pylist():
+        placed: Placed = pickle.loads(pickled)  # noqa: S301 - it comes from our own driver
+        yield placed
+
+
+def _ids(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for placed in placed_of(batch):
+            for chunk in placed.chunks():
+                found = pa.RecordBatch.from_arrays([chunk.own_ids, pa.array(chunk.rows)], ["id", "arrival"])
+                yield found.filter(chunk.own_ids.is_valid())
+
+
+def _only_ids(piece: Piece) -> Piece:
+    """The same piece, of which no other column is read where it has columns."""
+    return replace(piece, columns=["id"]) if isinstance(piece, ParquetPiece) else piece

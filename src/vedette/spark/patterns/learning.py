@@ -1,0 +1,187 @@
+"""What runs in Spark's Python workers to learn: events of a shard are followed and counted, and counts are summed.
+
+Partitions come one after the other, in the order in which one process takes them up. So states and symbols get the
+numbers that they get there, and what a worker keeps in mind is as much as one batch of events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vedette.composite.batch import Batch
+from vedette.composite.matcher import PatternMatcher
+from vedette.errors import VedetteError
+from vedette.prediction.context import Settings
+from vedette.prediction.model import Model, Trainer
+from vedette.prediction.tracks import partition_order
+from vedette.spark.operators.hosted import host
+from vedette.spark.patterns.coded import ARRIVAL, FIELDS, GROUP, ID, READ, SHARD, batch_of, keys_of
+from vedette.spark.patterns.sharding import PatternGroup
+from vedette.spark.patterns.tasks import Task
+
+PARTITION: Final = "partition"  # by which the partitions of a shard come in order
+PLACED: Final = (*((name, type_) for name, type_ in FIELDS if name != ID), (PARTITION, "bigint"))
+MODEL, EVENTS, HAVE_TIME, SHED = "model", "events", "have_time", "shed"
+LEARNT: Final = (
+    (GROUP, "int", pa.int32()),
+    (SHARD, "int", pa.int32()),
+    (MODEL, "binary", pa.binary()),
+    (EVENTS, "bigint", pa.int64()),
+    (HAVE_TIME, "bigint", pa.int64()),
+    (SHED, "bigint", pa.int64()),
+)
+# Distinct moves of a pattern that a part of a history may have; which of them are the rarest is known of the whole.
+_MOST_MOVES = 1 << 23
+_SCHEMA = pa.schema([(name, type_) for name, _, type_ in LEARNT])
+
+Step = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """All that travels to a worker."""
+
+    task: Task
+    settings: Settings
+    numbering: bytes | None = None  # what is told apart, where that is more than one worker can know
+
+
+def placing(coding: Step, task: Task, *beside: str) -> Step:
+    """Whatever becomes coded events in, PLACED and the columns `beside` out.
+
+    Shards are ranges of partitions, and each event says which partition it is of.
+    """
+    names = [name for name, _ in PLACED]
+
+    def place(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in coding(batches):
+            order, shard = _placed(batch, task.groups)
+            columns = {name: batch.column(name) for name in batch.schema.names}
+            columns |= {PARTITION: pa.array(order), SHARD: pa.array(shard)}
+            yield pa.RecordBatch.from_pydict({name: columns[name] for name in (*names, *beside)})
+
+    return place
+
+
+def _placed(batch: pa.RecordBatch, groups: tuple[PatternGroup, ...]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    keyed, keys = keys_of(batch.column(READ))
+    order = np.zeros(batch.num_rows, np.int64)
+    order[keyed] = partition_order(keys)
+    # The upper half of the bits says where in the whole range a partition is.
+    high = (order.view(np.uint64) ^ np.uint64(1 << 63)) >> np.uint64(32)
+    shards = np.array([group.shards for group in groups], np.uint64)[batch.column(GROUP).to_numpy()]
+    return order, np.where(keyed, high * shards >> np.uint64(32), 0).astype(np.int32)
+
+
+def learning(lesson: Lesson) -> Step:
+    """Coded events in, ordered by group, shard, partition, time and arrival; a model of each shard out."""
+
+    def learn(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        ready: dict[int, PatternMatcher] = {}  # by group: they are read once, and followed anew in every shard
+        try:
+            learner: Learner | None = None
+            for batch in batches:
+                for begin, end in _runs(batch, (GROUP, SHARD)):
+                    some = batch.slice(begin, end - begin)
+                    place = int(some.column(GROUP)[0].as_py()), int(some.column(SHARD)[0].as_py())
+                    if learner is None or learner.place != place:
+                        if learner is not None:
+                            yield learner.learnt()
+                        if place[0] not in ready:
+                            ready[place[0]] = _matcher(lesson, place[0])
+                        learner = Learner(lesson, place, ready[place[0]])
+                    learner.see(some)
+            if learner is not None:
+                yield learner.learnt()
+        except VedetteError as error:
+            # Spark shows the trace with the message, and the message says it all.
+            raise error.with_traceback(None) from None
+
+    return learn
+
+
+def _matcher(lesson: Lesson, group: int) -> PatternMatcher:
+    task = lesson.task
+    return PatternMatcher(
+        task.groups[group].records,
+        task.schema,
+        lateness=None,
+        cap=task.cap,
+        calling=None if task.caller is None else host(task.caller).calling,
+        filters=task.filters[group] if task.filters else (),
+    )
+
+
+class Learner:
+    """One shard: all that its partitions do."""
+
+    def __init__(self, lesson: Lesson, place: tuple[int, int], ready: PatternMatcher) -> None:
+        self.place = place
+        self._ready, self._matcher = ready, ready.again()
+        told = None if lesson.numbering is None else Model.from_bytes(lesson.numbering, _MOST_MOVES)
+        self._trainer = Trainer(self._ready.patterns, lesson.settings, most=_MOST_MOVES, numbering=told)
+        self._events = self._timed = self._shed = 0
+
+    def see(self, events: pa.RecordBatch) -> None:
+        """Learn from some events; the last partition may go on in the next ones, and all others end here."""
+        batch, timed = batch_of(events, 0)
+        batch = replace(batch, number=events.column(ARRIVAL).to_numpy(zero_copy_only=False))
+        self._events += batch.size
+        self._timed += int(timed.sum())
+        last = _runs(events, (PARTITION,))[-1][0]
+        if last:
+            self._follow(batch.slice(0, last))
+            self._shed += self._matcher.counts.shed
+            self._matcher = self._ready.again()
+        self._follow(batch.slice(last, batch.size))
+
+    def _follow(self, batch: Batch) -> None:
+        # Whether events have times is asked of all of them together: here they may all be of one partition.
+        self._matcher.follow(batch, np.ones(batch.size, np.bool_))
+        self._trainer.see(self._matcher.finish().observations)
+
+    def learnt(self) -> pa.RecordBatch:
+        """What there is to say of the shard, in one row."""
+        shed = self._shed + self._matcher.counts.shed
+        return _row(*self.place, self._trainer.model(), self._events, self._timed, shed)
+
+
+def summing(shards: int) -> Callable[[pa.Table], pa.Table]:
+    """Models of shards that follow each other in, their sum out, at the place that `shards` of them have together."""
+
+    def summed(rows: pa.Table) -> pa.Table:
+        found = sorted(rows.to_pylist(), key=lambda row: int(row[SHARD]))
+        first = found[0]
+        total = Model.from_bytes(first[MODEL], _MOST_MOVES)
+        for row in found[1:]:
+            total += Model.from_bytes(row[MODEL], _MOST_MOVES)
+        counts = (sum(row[name] for row in found) for name in (EVENTS, HAVE_TIME, SHED))
+        return pa.Table.from_batches([_row(first[GROUP], first[SHARD] // shards, total, *counts)])
+
+    return summed
+
+
+def _row(group: int, shard: int, model: Model, *counts: int) -> pa.RecordBatch:
+    values: tuple[Any, ...] = (group, shard, model.to_bytes(), *counts)
+    return pa.RecordBatch.from_arrays(
+        [pa.array([value], field.type) for value, field in zip(values, _SCHEMA, strict=True)], schema=_SCHEMA
+    )
+
+
+def _runs(batch: pa.RecordBatch, names: tuple[str, ...]) -> list[tuple[int, int]]:
+    """Where rows that are the same in these columns begin and end."""
+    if not batch.num_rows:
+        return []
+    changes = np.zeros(batch.num_rows - 1, np.bool_)
+    for name in names:
+        values = batch.column(name).to_numpy()
+        changes |= values[1:] != values[:-1]
+    ends = [0, *(np.flatnonzero(changes) + 1).tolist(), batch.num_rows]
+    return list(pairwise(ends))

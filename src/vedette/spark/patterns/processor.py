@@ -1,0 +1,160 @@
+"""What keeps the state of patterns in Spark: one value for each shard, read once and written once in a micro-batch."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd  # type: ignore[import-untyped]
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.streaming.stateful_processor import (
+    ExpiredTimerInfo,
+    StatefulProcessor,
+    StatefulProcessorHandle,
+    TimerValues,
+)
+
+from vedette.errors import SnapshotError, VedetteError
+from vedette.spark.patterns.coded import ARRIVAL
+from vedette.spark.patterns.following import Former
+from vedette.spark.patterns.live import Ready, ready
+from vedette.spark.patterns.packets import CLOCK, PACKET, REJECTED, opened, written
+from vedette.spark.patterns.sets import PatternSet
+from vedette.spark.patterns.shard import Shard
+
+STATE, PATTERNS = "state", "patterns"
+_DRIVER = "pyspark.sql.streaming.transform_with_state_driver_worker"
+_VALUE = "data binary"
+_KEPT = 64  # shards that a process keeps as they are, in case it meets them again
+_MILLISECOND = 1_000
+# Bytes that a process wrote last for a shard, and the shard itself. Whoever takes one, takes it out: bytes that a task
+# wrote are found again only if they were committed.
+_warm: OrderedDict[tuple[str, str], tuple[bytes, Shard]] = OrderedDict()
+
+
+class Following(StatefulProcessor):
+    """Packets of events in, packets of what is to be told out."""
+
+    def __init__(self, patterns: PatternSet | None, delay: int) -> None:
+        self._patterns = patterns  # that the stream was begun with; None: every micro-batch brings its own
+        self._delay = delay  # milliseconds that the watermark stays behind the greatest time
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if _DRIVER in sys.orig_argv:
+            # Spark makes one on the driver to see what it keeps, and says on standard error how that goes.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Once for a task."""
+        self._handle = handle
+        self._state = handle.getValueState(STATE, _VALUE)
+        self._former = handle.getValueState(PATTERNS, _VALUE)
+
+    def handleInputRows(  # noqa: N802 - so it is called by Spark
+        self,
+        key: Any,
+        rows: Iterator[pd.DataFrame],
+        timerValues: TimerValues,  # noqa: N803
+    ) -> Iterator[pd.DataFrame]:
+        """Take the events of a place, and let those happen that the watermark has passed."""
+        try:
+            (place,) = key
+            values = [value for frame in rows for value in frame[PACKET]]
+            if place == REJECTED:
+                yield _frame(values)
+            elif place != CLOCK:
+                yield _frame(self._done(place, values, timerValues))
+        except VedetteError as error:
+            raise error.with_traceback(None) from None
+
+    def handleExpiredTimer(  # noqa: N802
+        self,
+        key: Any,
+        timerValues: TimerValues,  # noqa: N803
+        expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
+    ) -> Iterator[pd.DataFrame]:
+        """Nothing came, and the watermark has gone on."""
+        try:
+            (place,) = key
+            yield _frame(self._done(place, [], timerValues, fired=expiredTimerInfo.getExpiryTimeInMs()))
+        except VedetteError as error:
+            raise error.with_traceback(None) from None
+
+    def close(self) -> None:
+        """Nothing is left open."""
+
+    def _done(self, place: str, values: list[bytes], times: TimerValues, fired: int | None = None) -> list[bytes]:
+        now = ready(self._patterns)
+        shard = self._shard(place, now)
+        if shard is None:
+            return []
+        if fired is not None and shard.timer == fired:
+            shard.timer = None
+        watermark = times.getCurrentWatermarkInMs() * _MILLISECOND or None  # Spark begins at 0, and knows nothing then
+        told = []
+        if values:
+            events = pa.concat_tables([opened(value) for value in values], promote_options="default")
+            order = pc.sort_indices(events.column(ARRIVAL))
+            latest = None if watermark is None else watermark + self._delay * _MILLISECOND
+            told.append(shard.take(events.take(order), watermark, latest))
+        told.append(shard.advance(watermark))
+        self._wake(shard)
+        data = shard.to_bytes()
+        self._state.update((data,))
+        _warm[place, now.version] = data, shard
+        while len(_warm) > _KEPT:
+            _warm.popitem(last=False)
+        return [written(table) for table in told if table is not None]
+
+    def _shard(self, place: str, now: Ready) -> Shard | None:
+        """The shard as it stands; None if its patterns are gone, and nothing of them is kept."""
+        group = now.group_at(place)
+        known = self._state.get()
+        data = None if known is None else bytes(known[0])
+        warm = _warm.pop((place, now.version), None)
+        if group is None:
+            self._forget()
+            return None
+        version = now.versions[group]
+        if data is None:
+            self._former.update((now.parts[group].to_bytes(),))
+            return Shard(version, now.follower(group))
+        if warm is not None and warm[0] == data:
+            return warm[1]
+        return Shard.from_bytes(data, version, now.follower(group), lambda: self._replaced(place, now.parts[group]))
+
+    def _replaced(self, place: str, patterns: PatternSet) -> Former:
+        """The patterns that the state of a place is of, whose place others take from now on."""
+        kept = self._former.get()
+        if kept is None:
+            raise SnapshotError(f"the state of the patterns at {place!r} does not say which patterns these were")
+        self._former.update((patterns.to_bytes(),))
+        before = PatternSet.from_bytes(bytes(kept[0]))
+        return Former(before.matcher(reads=False), patterns.anew(before))
+
+    def _wake(self, shard: Shard) -> None:
+        """Ask to be called when the watermark has passed what is held back, whether events come or not."""
+        # Spark wakes it when the watermark has reached that millisecond, and forgets the timer afterwards: one that is
+        # asked for meanwhile must be another one.
+        wanted = None if shard.next is None else max(1, shard.next // _MILLISECOND)
+        if wanted != shard.timer:
+            if shard.timer is not None:
+                self._handle.deleteTimer(shard.timer)
+            if wanted is not None:
+                self._handle.registerTimer(wanted)
+            shard.timer = wanted
+
+    def _forget(self) -> None:
+        self._state.clear()
+        self._former.clear()
+        for moment in list(self._handle.listTimers()):
+            self._handle.deleteTimer(moment)
+
+
+def _frame(values: list[bytes]) -> pd.DataFrame:
+    return pd.DataFrame({PACKET: pd.Series(values, dtype=object)})

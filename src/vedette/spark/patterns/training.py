@@ -1,0 +1,105 @@
+"""Learning from history on Spark: the model that one process makes of the same events, to the last count.
+
+Events are read where they are, shuffled by their partitions, sorted, followed and counted there, all in one pass. What
+tasks have learnt of neighbouring shards is summed by other tasks, eight at a time, and one model of each group comes to
+the driver. Where a pattern has more states or kinds of events than can be told apart, the first to come are: which
+these are is known after the first pass, and a second one counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Final, NamedTuple
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from vedette.composite.matcher import PatternMatcher
+from vedette.errors import InputError
+from vedette.matching.patterns import PatternRecord
+from vedette.prediction.model import Model
+from vedette.schema.schema import Schema
+from vedette.spark.patterns.coded import ARRIVAL, GROUP, SHARD
+from vedette.spark.patterns.coded import TIME as MOMENT
+from vedette.spark.patterns.learning import (
+    EVENTS,
+    HAVE_TIME,
+    LEARNT,
+    MODEL,
+    PARTITION,
+    SHED,
+    Lesson,
+    learning,
+    summing,
+)
+
+_TOGETHER: Final = 8  # models that are summed at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """A model, and what came of learning it."""
+
+    model: Model
+    events: int  # that have a partition, once for every way in which patterns are partitioned
+    have_time: int  # among these
+    shed: int  # partial matches that were given up
+
+
+class _Sums(NamedTuple):
+    model: Model
+    events: int
+    have_time: int
+    shed: int
+
+
+def columns_of(fields: Iterable[tuple[str, str]]) -> str:
+    """Names and types as Spark reads them."""
+    return ", ".join(f"`{name}` {type_}" for name, type_ in fields)
+
+
+def learn(placed: DataFrame, lesson: Lesson, records: Sequence[PatternRecord]) -> Learnt:
+    """What patterns learn from PLACED events, each of which counts, and has a time.
+
+    The `records` of the lesson are in the order in which the model is to have them.
+    """
+    task = lesson.task
+    shards = max((group.shards for group in task.groups), default=1)
+    placed = placed.repartition(shards * len(task.groups), GROUP, SHARD)
+    placed = placed.sortWithinPartitions(GROUP, SHARD, PARTITION, MOMENT, ARRIVAL)
+    sums = _counted(placed, shards, lesson)
+    if sums.model.exhausted:
+        sums = _counted(placed, shards, replace(lesson, numbering=sums.model.numbering().to_bytes()))
+    return Learnt(sums.model.whole(records), *sums[1:])
+
+
+def _counted(placed: DataFrame, shards: int, lesson: Lesson) -> _Sums:
+    """One pass over the events."""
+    columns = columns_of((name, type_) for name, type_, _ in LEARNT)
+    rows = placed.mapInArrow(learning(lesson), columns)
+    while shards > 1:
+        together = (F.col(SHARD) / _TOGETHER).cast("int")
+        rows = rows.groupBy(GROUP, together).applyInArrow(summing(_TOGETHER), columns)
+        shards = -(-shards // _TOGETHER)
+    found = sorted(rows.toArrow().to_pylist(), key=lambda row: int(row[GROUP]))
+    model = reduce(Model.__add__, (Model.from_bytes(row[MODEL]) for row in found), Model(lesson.settings))
+    return _Sums(model, *(sum(int(row[name]) for row in found) for name in (EVENTS, HAVE_TIME, SHED)))
+
+
+def timed(records: Sequence[PatternRecord], schema: Schema, learnt: Learnt) -> Learnt:
+    """The same; InputError if patterns speak of time, and the events they were learnt from have none."""
+    if learnt.events and not learnt.have_time:
+        refuse_timeless(records, schema)
+    return learnt
+
+
+def refuse_timeless(records: Sequence[PatternRecord], schema: Schema) -> None:
+    """InputError if one of the patterns speaks of time: there is none."""
+    for each in PatternMatcher(records, schema).drafts().values():
+        if each.speaks_of_time:
+            raise InputError(
+                f"subscription {each.record.id!r} speaks of time, and the events have none\n"
+                "Hint: give events an attribute `time`, such as '2024-05-01T12:30:00Z' or seconds since 1970"
+            )
