@@ -1,0 +1,67 @@
+"""Which columns cross to Python so that operators see what they look at, beside what the index reads?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from pyspark.sql.types import StructType
+
+from vedette.operators.matcher import OperatorMatcher
+from vedette.schema.columns import Column
+from vedette.schema.schema import Schema
+from vedette.spark.columns import Fields, Sent, sent_columns, whole_columns
+
+
+class Looked(NamedTuple):
+    """What crosses, and the paths that lead nowhere."""
+
+    sent: list[Sent]
+    nowhere: list[str]
+
+
+def sent_for(
+    matchers: Sequence[OperatorMatcher], columns: Iterable[Column], schema: Schema, stored: StructType, field: Fields
+) -> Looked:
+    """What the index reads (`columns`), and what the operators of all matchers look at; `field` gives the n-th column.
+
+    An attribute whose type the schema knows crosses alone. One that it does not know, such as a picture, crosses with
+    the whole column that it is in, as it is; and where an operator sees whole events, all columns do.
+    """
+    wanted = dict.fromkeys(columns)
+    whole: set[str] = set()
+    for matcher in matchers:
+        wanted |= dict.fromkeys(matcher.columns)
+        for path in sorted(matcher.named):
+            type_ = schema.type_of(path)
+            if type_ is not None:
+                wanted[Column(path, type_)] = None
+            else:
+                whole |= {path, path.partition(".")[0]}
+        if matcher.paths is None:
+            whole |= set(stored.names)
+    there = _whole(wanted, whole, stored)
+    alone = [column for column in wanted if not any(_leads(path, there) for path in _paths(column))]
+    sent, nowhere = sent_columns(alone, schema, stored, field)
+    nowhere += sorted(path for path in whole if "." not in path and path not in there)
+    return Looked([*sent, *whole_columns(there, stored, field)], nowhere)
+
+
+def _whole(wanted: Iterable[Column], whole: set[str], stored: StructType) -> set[str]:
+    """The names of columns that cross whole: with one of two attributes that are compared, the other one does."""
+    there = whole & set(stored.names)
+    pairs = [_paths(column) for column in wanted if column.other is not None]
+    while True:
+        more = {each for pair in pairs if any(_leads(path, there) for path in pair) for each in pair}
+        more = ({*more, *(path.partition(".")[0] for path in more)} & set(stored.names)) - there
+        if not more:
+            return there
+        there |= more
+
+
+def _paths(column: Column) -> list[str]:
+    return [path for path in (column.path, column.other) if path is not None]
+
+
+def _leads(path: str, whole: set[str]) -> bool:
+    return path in whole or path.partition(".")[0] in whole

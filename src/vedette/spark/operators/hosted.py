@@ -1,0 +1,86 @@
+"""What a worker process keeps to call operators: one calling, with its caches, for all tasks that call the same."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final, Generic, TypeVar
+
+from vedette.operators.calling import Calling
+from vedette.operators.fresh import FreshStatistics
+from vedette.operators.reporting import Reporter
+from vedette.operators.statistics import Statistics
+from vedette.spark.operators.reports import Caller
+
+_CALLINGS: Final = 4  # that a process keeps
+_SETS: Final = 64  # of each of them: versions of filters, and groups of patterns
+_T = TypeVar("_T")
+
+
+class _Kept(Generic[_T]):
+    """What was used last, by key."""
+
+    def __init__(self, most: int, dropped: Callable[[_T], None] = lambda _: None) -> None:
+        self._things: OrderedDict[Hashable, _T] = OrderedDict()
+        self._most, self._dropped = most, dropped
+
+    def get(self, key: Hashable, make: Callable[[], _T]) -> _T:
+        if key not in self._things:
+            self._things[key] = make()
+        self._things.move_to_end(key)
+        while len(self._things) > self._most:
+            self._dropped(self._things.popitem(last=False)[1])
+        return self._things[key]
+
+
+class Hosted:
+    """Operators in a worker process."""
+
+    def __init__(self, caller: Caller) -> None:
+        # What fails is told by the driver; workers would write it among the lines of others.
+        logging.getLogger("vedette.operators").propagate = False
+        self.calling = Calling(caller.carried.operators(), caller.planner, FreshStatistics())
+        self.reporter = Reporter(self.calling)
+        self._stamp: str | None = None
+        self._made: _Kept[Any] = _Kept(_SETS)
+
+    def kept(self, version: Hashable, make: Callable[[Calling], _T]) -> _T:
+        """Whatever is made with the calling, once for all tasks of a version."""
+        made: _T = self._made.get(version, lambda: make(self.calling))
+        return made
+
+    def begin(self, caller: Caller) -> None:
+        """Know what the driver knew when it planned; within one job, go on from what was learned here."""
+        if caller.stamp != self._stamp:
+            self.calling.statistics.become(Statistics.from_plain(caller.statistics))
+            self._stamp = caller.stamp
+
+    def end(self, caller: Caller) -> None:
+        """Report what is new. A task that does not get here is reported with the next one."""
+        if caller.reports is not None:
+            caller.reports.add([self.reporter.report()])
+
+    def close(self) -> None:
+        """End what operators left running."""
+        self.calling.close()
+
+
+_hosted: _Kept[Hosted] = _Kept(_CALLINGS, Hosted.close)
+
+
+@contextmanager
+def hosted(caller: Caller) -> Iterator[Hosted]:
+    """The operators of a task, for as long as it runs."""
+    found = host(caller)
+    with found.reporter.listening():
+        yield found
+    found.end(caller)
+
+
+def host(caller: Caller) -> Hosted:
+    """The operators of a task."""
+    found = _hosted.get(caller.key, lambda: Hosted(caller))
+    found.begin(caller)
+    return found
