@@ -1,0 +1,1 @@
+"""Which subscriptions others make redundant, found by Spark's workers."""

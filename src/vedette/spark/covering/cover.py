@@ -1,0 +1,113 @@
+"""Covering on Spark: subscriptions in, a row for each out that says which others make it redundant."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from pyspark.sql import DataFrame, SparkSession
+
+from vedette.covering.cover_set import Answer, CoveringSet, Said
+from vedette.covering.covers import BUDGET, Method, Settings
+from vedette.errors import FilterError, InputError, NotSupported
+from vedette.files.cover_records import said_of, table_of
+from vedette.files.problems import BadSubscriptions, Problem
+from vedette.files.subscriptions import Placed, SubscriptionRecord, SubscriptionRows, read_subscriptions, record_of
+from vedette.matching.subscriptions import schema_of
+from vedette.schema.schema import Schema
+from vedette.spark.compiled import COLUMNS
+from vedette.spark.covering.jobs import Jobs
+from vedette.spark.covering.rounds import Rounds
+from vedette.spark.session import session
+
+Given: TypeAlias = "DataFrame | str | os.PathLike[str] | Mapping[str, str] | Iterable[Mapping[str, Any]]"
+
+
+def cover(
+    subscriptions: Given,
+    *,
+    schema: Schema | Mapping[str, Any] | None = None,
+    method: Method = "auto",
+    error: float = 1e-6,
+    budget: int = BUDGET,
+    witnesses: bool = False,
+    order: str = "id",
+    spark: SparkSession | None = None,
+) -> DataFrame:
+    """Which subscriptions others make redundant: what `vedette.CoveringSet` answers to one after the other.
+
+    `subscriptions` are a DataFrame with `id` and `when`, which come in the order of the column `order`, the path of a
+    file, records, or id -> text. The result has a row for each, in any order: `subscription`, `covered`, `by`,
+    `method`, `certain`, `error` (of sampling), and `witness`, a JSON object, if `witnesses`.
+
+    The answers are found before this returns. Workers read all texts and judge them; the driver holds all of them, and
+    decides in which order they count.
+    """
+    settings = Settings(method, error, budget)
+    known = schema_of(schema)
+    found = CoveringSet(known, method=method, error=error, budget=budget, witnesses=witnesses)
+    rows = _rows(subscriptions, order)
+    records = list(rows)
+    running = spark or (subscriptions.sparkSession if isinstance(subscriptions, DataFrame) else session())
+    answers: list[Answer] = []
+    problems = list(map(Problem.of_reject, rows.rejects))
+    for record, answer in zip(records, decided(records, Rounds(Jobs(running), found, known, settings)), strict=True):
+        if isinstance(answer, Answer):
+            answers.append(answer)
+        else:
+            problems.append(Problem.of_error(record, answer))
+    if problems:
+        raise BadSubscriptions(rows.name, problems, "nothing was decided")
+    return running.createDataFrame(table_of(answers, witness=witnesses))
+
+
+def decided(records: Sequence[SubscriptionRecord], rounds: Rounds) -> Iterator[Answer | FilterError | NotSupported]:
+    """An answer for every record, in their order, or what is wrong with it."""
+    said: list[Said | NotSupported] = [_said(record) for record in records]
+    good = [number for number, each in enumerate(said) if not isinstance(each, NotSupported)]
+    answers = rounds.answers(
+        [records[number].id for number in good], [each for each in said if not isinstance(each, NotSupported)]
+    )
+    for each in said:
+        yield each if isinstance(each, NotSupported) else next(answers)
+
+
+def _said(record: SubscriptionRecord) -> Said | NotSupported:
+    try:
+        return said_of(record)
+    except NotSupported as error:
+        return error
+
+
+def _rows(given: Given, order: str) -> SubscriptionRows:
+    if isinstance(given, str | os.PathLike):
+        return read_subscriptions(given)
+    if isinstance(given, DataFrame):
+        return _numbered("the DataFrame of subscriptions", _frame_rows(given, order))
+    if isinstance(given, Mapping):
+        return _numbered("the subscriptions", ({"id": id_, "when": when} for id_, when in given.items()))
+    if isinstance(given, bytes) or not isinstance(given, Iterable):
+        forms = "a DataFrame with `id` and `when`, the path of a file, records, or id -> text"
+        raise InputError(f"the subscriptions are a {type(given).__name__}\nHint: hand in {forms}")
+    return _numbered("the subscriptions", given)
+
+
+def _numbered(name: str, rows: Iterable[Any]) -> SubscriptionRows:
+    placed: Iterator[Placed] = ((number, row, None) for number, row in enumerate(rows, 1))
+    return SubscriptionRows(name, placed, dt.datetime.now(dt.UTC))
+
+
+def _frame_rows(frame: DataFrame, order: str) -> Iterator[dict[str, Any]]:
+    missing = [name for name in ("id", "when", order) if name not in frame.columns]
+    if missing:
+        raise InputError(
+            f"the DataFrame of subscriptions has no column {missing[0]}\n"
+            f"Hint: it has the columns {', '.join(frame.columns) or 'none'}; order='…' names the one to go by"
+        )
+    if frame.isStreaming:
+        raise InputError("the DataFrame of subscriptions is a stream\nHint: read it as a table")
+    chosen = frame.orderBy(f"`{order}`").select([f"`{name}`" for name in COLUMNS if name in frame.columns])
+    for batch in chosen.toArrow().to_batches():
+        yield from map(record_of, batch.to_pylist())
