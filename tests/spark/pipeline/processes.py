@@ -12,19 +12,31 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 VEDETTE = str(Path(sys.executable).with_name("vedette"))
+ROOT = Path(__file__).parents[3]
 
 
 @contextmanager
 def started(pipeline: Path, log: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A run in a session of its own; whatever is left of it at the end is killed."""
+    with _process([VEDETTE, "run", str(pipeline)], log, pipeline.parent) as process:
+        yield process
+
+
+@contextmanager
+def standing_still(
+    pipeline: Path, log: Path, point: str, later: int, reached: Path
+) -> Iterator[subprocess.Popen[bytes]]:
+    """The same, but it stands still at a named point of a micro-batch, and writes its number to the file `reached`."""
+    words = [sys.executable, "-m", "tests.spark.pipeline.standing_still"]
+    with _process([*words, str(pipeline), point, str(later), str(reached)], log, ROOT) as process:
+        yield process
+
+
+@contextmanager
+def _process(words: list[str], log: Path, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     with log.open("ab") as out:
         process = subprocess.Popen(
-            [VEDETTE, "run", str(pipeline)],
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=out,
-            cwd=pipeline.parent,
-            start_new_session=True,
+            words, stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=folder, start_new_session=True
         )
     try:
         yield process

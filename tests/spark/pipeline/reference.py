@@ -7,7 +7,16 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from pydantic.fields import FieldInfo
 
 from vedette.spark.pipeline import fields
-from vedette.spark.pipeline.config import SINKS, SOURCES, JdbcPartition, Pipeline, SparkConfig, SubscriptionsConfig
+from vedette.spark.pipeline.config import (
+    SINKS,
+    SOURCES,
+    JdbcPartition,
+    OperatorsConfig,
+    PatternsConfig,
+    Pipeline,
+    SparkConfig,
+    SubscriptionsConfig,
+)
 from vedette.spark.pipeline.fields import Part
 
 _KINDS: dict[Any, str] = {
@@ -24,6 +33,7 @@ _KINDS: dict[Any, str] = {
     fields.Positive: "whole number",
     JdbcPartition: "table",
     str: "text",
+    bool: "`true` or `false`",
     int: "whole number",
 }
 _COMMON = ("name", "subscribers", "subscriptions")  # keys of every sink
@@ -48,6 +58,8 @@ def default(field: FieldInfo) -> str:
     value = field.get_default(call_default_factory=True)
     if value is None or value in ((), {}):
         return ""
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
     return f'`"{value}"`' if not isinstance(value, int) else f"`{value}`"
 
 
@@ -73,10 +85,12 @@ def table(lines: list[str]) -> str:
 
 def tables() -> dict[str, str]:
     """The heading of each section, and its table."""
-    parts = ("subscriptions", "source", "quarantine", "sinks", "spark")
+    parts = ("subscriptions", "source", "patterns", "operators", "quarantine", "sinks", "spark")
     found = {
         "The top of the file": table(rows(Pipeline, parts)),
         "subscriptions": table(rows(SubscriptionsConfig)),
+        "patterns": table(rows(PatternsConfig)),
+        "operators": table(rows(OperatorsConfig)),
         "spark": table(rows(SparkConfig)),
         "every sink": table([line for line in rows(SINKS[0]) if line.split("`")[1] in _COMMON]),
         "partition": table(rows(JdbcPartition)),

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from vedette.errors import PipelineError, SnapshotError
+from vedette.matching.patterns import PatternRecord, Predict
 from vedette.matching.snapshot_files import VERSION as SNAPSHOT_FORMAT
 from vedette.matching.subscriptions import Subscriptions
+from vedette.schema.schema import Schema
+from vedette.spark.patterns.sets import pattern_set
 from vedette.spark.pipeline.checkpoint import Ledger, SparkLog
 from vedette.spark.pipeline.facts import differences
 from vedette.spark.pipeline.remote_storage import RemoteStorage
@@ -252,3 +256,33 @@ def test_a_folder_that_hadoop_reaches(tmp_path: Path, spark: SparkSession) -> No
     assert ledger.begin(0, TWO).matcher.match({"a": 1}) == ["s1"]
     assert ledger.begin(1, TWO).matcher.match({"a": 2}) == ["s1"]
     ledger.close()
+
+
+# ---------------------------------------------------------------- patterns
+
+
+def following(*patterns: PatternRecord, learn: bool = False) -> Version:
+    """A version with patterns."""
+    followed = pattern_set(patterns, Schema.of({"a": "int"}), 2, learn=learn)
+    return replace(ONE, version=followed.version[:12], patterns=followed)
+
+
+def test_a_pattern_that_went_away_and_came_back_is_known_to_begin_anew(tmp_path: Path) -> None:
+    p, q = PatternRecord("p", "[a = 1] ; [a = 2]"), PatternRecord("q", "[a = 3] ; [a = 2]", predict=Predict(3))
+    other = PatternRecord("p", "[a = 1] , [a = 2]")
+    checkpoint = Checkpoint(tmp_path)
+    since: list[dict[str, int]] = []
+    used = [(p, q), (p, q), (q,), (q,), (p, q), (p, q), (other, q), (p, q)]
+    for batch, patterns in enumerate(used):
+        version = following(*patterns)
+        ledger = checkpoint.start(version)
+        use = ledger.begin(batch, version)
+        assert use.patterns is not None
+        since.append(dict(use.patterns.since))
+        again = ledger.begin(batch, following(p))  # as if it had been cut short
+        assert (again.again, again.patterns) == (True, use.patterns)
+    assert since == [{}, {}, {}, {}, {"p": 4}, {"p": 4}, {"p": 6}, {"p": 7}]
+    learning = following(p, q, learn=True)
+    use = checkpoint.start(learning).begin(len(used), learning)
+    assert use.patterns is not None
+    assert dict(use.patterns.since) == {"p": 7, "q": 8}

@@ -8,7 +8,6 @@ on a slow machine as on a fast one.
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
 import subprocess
@@ -18,11 +17,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.spark.pipeline.processes import kill_all, started
+from tests.spark.pipeline.killing import ALL, COMMITTED, CrashAt, kill, moments, seen
+from tests.spark.pipeline.processes import started
 from tests.spark.pipeline.workplace import Record, Workplace, compiled, expected, pairs
 from vedette.errors import RunError
 from vedette.spark.pipeline.config import load
-from vedette.spark.pipeline.progress import Report
 from vedette.spark.pipeline.run import run
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ pytestmark = pytest.mark.long
 SEED = 20_240_517
 # With the same subscriptions all the time, and while they change: all twenty with `make test-kills`, since every life
 # of a pipeline takes many seconds.
-KILLS, KILLS_BETWEEN_CHANGES = (14, 6) if os.environ.get("VEDETTE_ALL_KILLS") else (2, 2)
+KILLS, KILLS_BETWEEN_CHANGES = (14, 6) if ALL else (2, 2)
 FILES = 48
 PER_FILE = 25
 
@@ -93,56 +92,6 @@ def undisturbed(spark: SparkSession, events: Path, tmp_path_factory: pytest.Temp
 
 # ---------------------------------------------------------------- kill -9
 
-_MOMENTS = {
-    "planned": "state/offsets/*",
-    "in the ledger": "state/vedette/batches/*",
-    "being written": "out/_staging/*",
-    "written to the first sink": "out/batch=*",
-    "written to all sinks": "bad/*/batch=*",
-    "committed": "state/commits/*",
-}
-
-
-def _seen(place: Workplace, pattern: str) -> int:
-    return sum(1 for _ in place.folder.glob(pattern))
-
-
-def _moments(draw: random.Random, count: int) -> list[str]:
-    """So many, all of them as often as the others, in any order."""
-    kinds = ["starting", *_MOMENTS]
-    moments = [*kinds * (count // len(kinds)), *draw.sample(kinds, count % len(kinds))]
-    draw.shuffle(moments)
-    return moments
-
-
-def _kill(place: Workplace, moment: str, draw: random.Random) -> bool:
-    """One life, and its end at about that moment; False if it came to a good end before."""
-    later = draw.randrange(2)  # so many times more is the moment waited for
-    delay = draw.uniform(0, 4) if moment == "starting" else draw.choice([0, draw.uniform(0, 0.3)])
-    log = place.folder / "run.log"
-    with started(place.pipeline, log) as process:
-        if moment != "starting":
-            pattern, first, reached = _MOMENTS[moment], _seen(place, _MOMENTS[moment]), 0
-            last = first
-            while process.poll() is None and reached <= later:
-                now = _seen(place, pattern)
-                reached += now > last  # a folder that is written to comes and goes
-                last = now
-                time.sleep(0.005)
-        _sleep_while_alive(process, delay)
-        if process.poll() is not None:
-            assert process.returncode == 0, log.read_text()[-6000:]
-            return False
-        kill_all(process)
-    print(f"killed: {moment}, {later} more, {delay:.3f} s later; {_seen(place, 'state/commits/[0-9]*')} committed")
-    return True
-
-
-def _sleep_while_alive(process: subprocess.Popen[bytes], seconds: float) -> None:
-    until = time.monotonic() + seconds
-    while process.poll() is None and time.monotonic() < until:
-        time.sleep(0.005)
-
 
 def _to_the_end(place: Workplace, events: Path, spark: SparkSession) -> None:
     """The last life, which is in this process, and takes all that is left at once."""
@@ -156,8 +105,8 @@ def test_kills(tmp_path: Path, events: Path, spark: SparkSession, undisturbed: d
     place = Workplace(tmp_path)
     place.subscribe(*SUBSCRIPTIONS)
     describe(place, events, files=1)
-    for number, moment in enumerate(_moments(draw, KILLS)):
-        assert _kill(place, moment, draw), f"it ended before kill {number}: give it more files"
+    for number, moment in enumerate(moments(draw, KILLS)):
+        assert kill(place, moment, draw), f"it ended before kill {number}: give it more files"
     _to_the_end(place, events, spark)
     for sink, lines in undisturbed.items():
         assert place.lines(sink) == lines, sink
@@ -172,9 +121,9 @@ def test_kills_while_subscriptions_change(
     place = Workplace(tmp_path)
     describe(place, events, files=2)
     versions = [compiled(SUBSCRIPTIONS), compiled(OTHERS)]
-    for number, moment in enumerate(_moments(draw, KILLS_BETWEEN_CHANGES)):
+    for number, moment in enumerate(moments(draw, KILLS_BETWEEN_CHANGES)):
         place.subscribe(*(OTHERS if number % 2 else SUBSCRIPTIONS))
-        assert _kill(place, moment, draw), f"it ended before kill {number}: give it more files"
+        assert kill(place, moment, draw), f"it ended before kill {number}: give it more files"
     _to_the_end(place, events, spark)
     by_version = {matcher.version: matcher for matcher in versions}
     rows = place.rows("out")
@@ -192,21 +141,6 @@ def test_kills_while_subscriptions_change(
 
 
 # ---------------------------------------------------------------- faults at every named point, in one process
-
-
-class Crash(Exception):
-    """What ends the run."""
-
-
-class CrashAt(Report):
-    """Ends the run when it comes to a point of the work on a micro-batch."""
-
-    def __init__(self, point: str) -> None:
-        self._point = point
-
-    def step(self, batch: int | None, name: str) -> None:
-        if batch is not None and name == self._point:
-            raise Crash(f"{name} of {batch}")
 
 
 POINTS = (
@@ -261,7 +195,7 @@ def test_a_signal_ends_it_well(
     place.subscribe(*SUBSCRIPTIONS)
     describe(place, events, files=1)
     for number in (signal.SIGINT, signal.SIGTERM):
-        enough = _seen(place, "state/commits/[0-9]*") + 2
+        enough = seen(place, COMMITTED) + 2
         log = place.folder / f"{number.name}.log"
         with started(place.pipeline, log) as process:
             _wait_for_commits(place, enough, process)
@@ -270,8 +204,8 @@ def test_a_signal_ends_it_well(
         assert "Stopping after the current micro-batch" in log.read_text()
         assert "Stopped: " in log.read_text()
         assert "Traceback" not in log.read_text()
-        assert enough <= _seen(place, "state/commits/[0-9]*") < FILES
-        assert _seen(place, "out/_staging/*") == 0
+        assert enough <= seen(place, COMMITTED) < FILES
+        assert seen(place, "out/_staging/*") == 0
     _to_the_end(place, events, spark)
     for sink, lines in undisturbed.items():
         assert place.lines(sink) == lines, sink
@@ -279,6 +213,6 @@ def test_a_signal_ends_it_well(
 
 def _wait_for_commits(place: Workplace, count: int, process: subprocess.Popen[bytes]) -> None:
     until = time.monotonic() + 120
-    while _seen(place, "state/commits/[0-9]*") < count and process.poll() is None:
+    while seen(place, COMMITTED) < count and process.poll() is None:
         assert time.monotonic() < until
         time.sleep(0.01)

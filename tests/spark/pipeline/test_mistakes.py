@@ -515,9 +515,14 @@ def test_a_schema_that_is_wrong_lets_no_types_be_guessed(folder: Path) -> None:
 def test_a_pattern_is_sent_to_where_it_is_matched(folder: Path, schema: str) -> None:
     (folder / "subscriptions.jsonl").write_text('{"id": "rise", "when": "[price < 1] ; [price > 2]"}\n')
     *_, found = mistakes(folder, schema + BATCH)
-    assert found.message == "subscription 'rise': a pattern over several events: pipelines match filters only"
-    assert "`vedette match`" in str(found.hint)
-    assert "StreamMatcher" in str(found.hint)
+    assert found.message == "subscription 'rise': a pattern over several events, and this pipeline follows none"
+    assert found.hint == "give it a section [patterns]; in a stream it may say `lateness`"
+
+
+def test_with_patterns_they_may_be_subscribed_to(folder: Path) -> None:
+    (folder / "subscriptions.jsonl").write_text('{"id": "rise", "when": "[price < 1] ; [price > 2]"}\n')
+    (folder / "pipeline.toml").write_text(f"{BATCH}[patterns]\nlearn = true\n")
+    assert load(folder / "pipeline.toml").patterns is not None
 
 
 def test_the_whole_message(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

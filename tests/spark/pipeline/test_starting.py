@@ -110,14 +110,15 @@ def test_counting_reads_nothing_twice(spark: SparkSession, tmp_path: Path) -> No
 
     rows = spark.createDataFrame(
         [
-            ("s1", None, None),
+            ("match", None, None),
             (None, "b:2", "is bad"),
             (None, "a:11", "is worse"),
-            ("s2", None, None),
+            ("match", None, None),
+            ("prediction", None, None),
             (None, "a:2", "is worst"),
             (None, "b", "is unreadable"),
         ],
-        "subscription string, place string, reason string",
+        "kind string, place string, reason string",
     )
     counter = Counter()
     seen = counter.on(
@@ -132,7 +133,7 @@ def test_counting_reads_nothing_twice(spark: SparkSession, tmp_path: Path) -> No
         ("a:2", "is worst"),
         ("a:11", "is worse"),
     ]
-    assert passed.value == 6
+    assert passed.value == 7
 
 
 # ---------------------------------------------------------------- failures

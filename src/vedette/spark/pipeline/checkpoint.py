@@ -4,6 +4,9 @@ run again after a crash gives the same notifications, whatever has become of the
     <checkpoint>/vedette/pipeline.json         whose checkpoint this is
     <checkpoint>/vedette/batches/0000000012    the version that micro-batch 12 uses
     <checkpoint>/vedette/snapshots/<version>-… that version, compiled; kept as long as a micro-batch may need it
+    <checkpoint>/vedette/patterns/<version>    its patterns, where patterns are followed; kept as long
+    <checkpoint>/vedette/filters/<version>     its filters that call operators, where there are some; kept as long
+    <checkpoint>/vedette/operators.json        what is known of operators; how their calls are planned begins with it
     <checkpoint>/vedette/lock                  held by the process that runs
 
 Beside it lies what Spark writes: a micro-batch that is in `offsets` and not in `commits` will be run again.
@@ -11,17 +14,21 @@ Beside it lies what Spark writes: a micro-batch that is in `offsets` and not in 
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
 
 from vedette.errors import PipelineError, SnapshotError
 from vedette.matching.matcher import Matcher
+from vedette.matching.operator_records import OperatorRecord
 from vedette.matching.snapshot_files import VERSION as SNAPSHOT_FORMAT
+from vedette.spark.operators.tasks import Filters, filters_of
+from vedette.spark.patterns.sets import PatternSet
 from vedette.spark.pipeline.facts import differences
 from vedette.spark.pipeline.storage import Storage
 from vedette.spark.versions import Version
@@ -31,6 +38,8 @@ FORMAT = 1
 _WHOSE = "vedette/pipeline.json"
 _BATCHES = "vedette/batches"
 _SNAPSHOTS = "vedette/snapshots"
+_PATTERNS = "vedette/patterns"
+_FILTERS = "vedette/filters"
 _REMEMBERED = 100  # micro-batches whose versions stay written down, for people to look up
 # Folders refuse the batches of another stream; tables and topics take them, as more of the same.
 _ANEW = "or begin anew: remove the checkpoint and every folder that its sinks wrote, and all events are read again"
@@ -44,7 +53,9 @@ class Use:
     version: str
     subscriptions: int
     matcher: Matcher
+    patterns: PatternSet | None
     again: bool  # the micro-batch began before, in a run that was cut short
+    operators: Filters | None = None  # the filters that call operators, where these are called
 
 
 class Ledger:
@@ -73,6 +84,7 @@ class Ledger:
                 "library": __version__,
                 "snapshots": SNAPSHOT_FORMAT,
                 "facts": facts,
+                "shards": None if current.patterns is None else current.patterns.shards,
             }
             storage.write(_WHOSE, orjson.dumps(record, option=orjson.OPT_INDENT_2))
             return cls(storage, stream, ())
@@ -91,19 +103,34 @@ class Ledger:
         entry = self._entry(batch)
         if entry is not None:
             matcher = self._matcher(entry, current)
-            return Use(batch, str(entry["version"]), int(entry["subscriptions"]), matcher, again=True)
+            patterns = _with_since(self._patterns(entry, current), entry.get("since", {}))
+            asked = self._filters(entry, current, matcher)
+            version, subscriptions = str(entry["version"]), int(entry["subscriptions"])
+            return Use(batch, version, subscriptions, matcher, patterns, True, asked)
         self._storage.keep(current.matcher, _snapshot_name(current.version, SNAPSHOT_FORMAT))
+        self._keep(current)
+        since = self._since(batch, current)
         entry = {
             "batch": batch,
             "version": current.version,
             "subscriptions": current.subscriptions,
             "snapshots": SNAPSHOT_FORMAT,
+            "since": since,
+            "operators": 0 if current.operators is None else len(current.operators.records),
             "library": __version__,
             "began": dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"),
         }
         self._storage.write(_entry_name(batch), orjson.dumps(entry))
         self._prune(entry)
-        return Use(batch, current.version, current.subscriptions, current.matcher, again=False)
+        return Use(
+            batch,
+            current.version,
+            current.subscriptions,
+            current.matcher,
+            _with_since(current.patterns, since),
+            again=False,
+            operators=current.operators,
+        )
 
     # ------------------------------------------------------------ inside
 
@@ -126,6 +153,69 @@ class Ledger:
                 f"were (version {version}) and start again; {_ANEW}"
             ) from error
 
+    def _keep(self, current: Version) -> None:
+        """The patterns of a version, and the filters that call operators, unless they are there already."""
+        name = _patterns_name(current.version)
+        if current.patterns is not None and self._storage.read(name) is None:
+            self._storage.write(name, base64.b64encode(current.patterns.to_bytes()))
+        name = _filters_name(current.version)
+        if current.operators is not None and current.operators.records and self._storage.read(name) is None:
+            records = [(each.id, each.text, each.subscriber) for each in current.operators.records]
+            self._storage.write(name, orjson.dumps({"filters": records}))
+
+    def _patterns(self, entry: Mapping[str, Any], current: Version) -> PatternSet | None:
+        version = str(entry["version"])
+        if version == current.version or current.patterns is None:
+            return current.patterns
+        return PatternSet.from_bytes(base64.b64decode(self._part(entry, _patterns_name(version), "the patterns")))
+
+    def _since(self, batch: int, current: Version) -> dict[str, int]:
+        """The ids of patterns that are followed since a later micro-batch than the first: since then without a break.
+
+        One that went away and came back begins anew, also where no event came meanwhile.
+        """
+        entry = self._entry(batch - 1)
+        if current.patterns is None or entry is None:
+            return {}
+        known: dict[str, int] = entry.get("since", {})
+        before = self._patterns(entry, current)
+        if entry["version"] == current.version or before is None:
+            return known
+        # Where forecasts begin to learn, or cease to, their patterns are followed at another place.
+        stays = {
+            record for record in before.records if record.predict is None or before.learn == current.patterns.learn
+        }
+        since = {
+            record.id: known.get(record.id, 0) if record in stays else batch for record in current.patterns.records
+        }
+        return {id_: first for id_, first in since.items() if first}
+
+    def _filters(self, entry: Mapping[str, Any], current: Version, matcher: Matcher) -> Filters | None:
+        version = str(entry["version"])
+        if version == current.version:
+            return current.operators
+        if not entry.get("operators"):
+            return None if current.operators is None else filters_of((), matcher.schema, matcher.version)
+        if current.operators is None:
+            raise PipelineError(
+                f"micro-batch {entry['batch']} was cut short, and has to be run again with version {version} of the "
+                "subscriptions, which calls operators, as it began; but this pipeline has none\n"
+                "Hint: give it the section [operators] that it had, until it is done"
+            )
+        name = _filters_name(version)
+        records = _parsed(self._part(entry, name, "the filters"), f"{self._storage.name}/{name}").get("filters", ())
+        return filters_of(tuple(OperatorRecord(*each) for each in records), matcher.schema, matcher.version)
+
+    def _part(self, entry: Mapping[str, Any], name: str, what: str) -> bytes:
+        text = self._storage.read(name)
+        if text is None:
+            raise PipelineError(
+                f"micro-batch {entry['batch']} was cut short, and has to be run again with {what} of version "
+                f"{entry['version']}, but {self._storage.name}/{name} is gone\n"
+                f"Hint: put it back from a backup; {_ANEW}"
+            )
+        return text
+
     def _prune(self, entry: Mapping[str, Any]) -> None:
         """Only a micro-batch that is not committed comes again: the newest; to be safe, the one before stays too."""
         batch: int = entry["batch"]
@@ -135,6 +225,11 @@ class Ledger:
         for name in self._storage.names(_SNAPSHOTS):
             if f"{_SNAPSHOTS}/{name}" not in needed:
                 self._storage.remove(f"{_SNAPSHOTS}/{name}")
+        versions = {str(each["version"]) for each in (entry, self._entry(batch - 1)) if each}
+        for folder in (_PATTERNS, _FILTERS):
+            for name in self._storage.names(folder):
+                if name not in versions:
+                    self._storage.remove(f"{folder}/{name}")
         if batch % _REMEMBERED == 0:
             for name in self._storage.names(_BATCHES):
                 if name.isdigit() and int(name) < batch - _REMEMBERED:
@@ -153,7 +248,7 @@ class Ledger:
             return notes
         version = str(entry["version"])
         if spark_log.pending and entry["batch"] == newest:
-            self._matcher(entry, current)
+            self._filters(entry, current, self._matcher(entry, current))
             notes.append(f"micro-batch {newest} was cut short: it is run again, with version {version} as it began")
         if version != current.version:
             first = newest + 1 if entry["batch"] == newest else newest
@@ -164,6 +259,40 @@ class Ledger:
         if entry["library"] != __version__:
             notes.append(f"the checkpoint was last used by Vedette {entry['library']}; this is {__version__}")
         return notes
+
+
+def described(storage: Storage) -> dict[str, Any]:
+    """What the book of a checkpoint says, for people; PipelineError if this is none."""
+    text = storage.read(_WHOSE)
+    if text is None:
+        raise PipelineError(
+            f"{storage.name} is no checkpoint of a pipeline\nHint: the folder that a pipeline file calls `checkpoint`"
+        )
+    record, log = _parsed(text, storage.name), SparkLog.of(storage)
+    if record.get("format") != FORMAT:
+        _refuse_others(record, record.get("facts", {}), storage.name)
+    entries = [
+        _parsed(found, each) for each in storage.names(_BATCHES) if (found := storage.read(f"{_BATCHES}/{each}"))
+    ]
+    patterns = {}
+    for version in storage.names(_PATTERNS):
+        found = storage.read(_patterns_name(version))
+        if found is not None:
+            patterns[version] = PatternSet.from_bytes(base64.b64decode(found))
+    return {
+        **{name: record.get(name) for name in ("stream", "library", "format", "snapshots", "facts", "shards")},
+        "newest": log.newest,
+        "pending": log.pending,
+        "batches": entries,
+        "patterns": patterns,
+    }
+
+
+def shards_in(storage: Storage) -> int | None:
+    """Into how many shards the patterns of a checkpoint are cut: as many as when it was made, whatever runs it now."""
+    text = storage.read(_WHOSE)
+    shards = None if text is None else _parsed(text, storage.name).get("shards")
+    return shards if isinstance(shards, int) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +318,18 @@ def _entry_name(batch: int) -> str:
 def _snapshot_name(version: str, format: int) -> str:
     # The same subscriptions in another format are other files.
     return f"{_SNAPSHOTS}/{version}-{format}"
+
+
+def _with_since(patterns: PatternSet | None, since: Mapping[str, int]) -> PatternSet | None:
+    return None if patterns is None else replace(patterns, since=tuple(since.items()))
+
+
+def _patterns_name(version: str) -> str:
+    return f"{_PATTERNS}/{version}"
+
+
+def _filters_name(version: str) -> str:
+    return f"{_FILTERS}/{version}"
 
 
 def _parsed(text: bytes, name: str) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from vedette.spark.pipeline.source_config import DeltaSource, JdbcSource, KafkaS
 
 # Columns of notifications and of quarantined rows.
 RESERVED = frozenset({"id", "event", "subscription", "subscriber", "kind", "version", "place", "reason", "raw"})
+BESIDE = frozenset({"steps", "bindings", "probability", "within"})  # where patterns or operators are there, too
 _STREAMS = 'mode = "available-now" or "continuous"'
 _PASSWORD = re.compile(r"://[^/?#@]*:[^/?#@]+@|[?&;](password|pwd|passwd)=", re.IGNORECASE)
 # What the file has keys of its own for.
@@ -210,8 +211,9 @@ def _quarantine(draft: Draft) -> Iterator[Found]:
 
 
 def _kept(draft: Draft) -> Iterator[Found]:
+    taken = RESERVED | BESIDE if {"patterns", "operators"} & draft.given else RESERVED
     for number, name in enumerate(draft.keep):
-        if name.lower() in RESERVED:
+        if name.lower() in taken:
             message = f"`keep`: {_quoted(name)} is a column that every notification has already"
             hint = "the event's id is in `event`" if name.lower() == "id" else "rename the attribute, or leave it out"
             yield Found(("keep", number), message, hint)

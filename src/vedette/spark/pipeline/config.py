@@ -25,7 +25,7 @@ from vedette.spark.pipeline.durations import Duration
 from vedette.spark.pipeline.example import EXAMPLE
 from vedette.spark.pipeline.facts import differences
 from vedette.spark.pipeline.mistakes import Found, found, keys_of, path_of
-from vedette.spark.pipeline.models import Pipeline, SparkConfig, SubscriptionsConfig
+from vedette.spark.pipeline.models import OperatorsConfig, PatternsConfig, Pipeline, SparkConfig, SubscriptionsConfig
 from vedette.spark.pipeline.positions import Positions
 from vedette.spark.pipeline.sink_config import (
     SINKS,
@@ -69,8 +69,10 @@ __all__ = [
     "JsonlSource",
     "KafkaSink",
     "KafkaSource",
+    "OperatorsConfig",
     "ParquetSink",
     "ParquetSource",
+    "PatternsConfig",
     "Pipeline",
     "RateSource",
     "SinkConfig",

@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from vedette.errors import FilterError, InputError, Mistake, NotSupported
+from vedette.files.operator_calls import OperatorCalls, patterns_call
 from vedette.files.problems import FILTERS_ONLY, LEAVE_IT_OUT, Problem, refusal
 from vedette.files.schemas import read_schema
 from vedette.files.subscriptions import RejectedSubscription, SubscriptionFile, SubscriptionRecord, read_subscriptions
 from vedette.language.ast import Composite
 from vedette.language.parser import parse
-from vedette.matching.templates import IsPattern, Templates
+from vedette.matching.patterns import PatternRecord, Predict
+from vedette.matching.templates import HasOperators, IsPattern, Templates
 from vedette.schema.schema import Schema
 from vedette.spark.pipeline.draft import Draft
 from vedette.spark.pipeline.fields import shortened
@@ -24,10 +27,14 @@ from vedette.spark.pipeline.mistakes import Found, called, meant
 _MOST_BAD = 20  # of a kind are shown
 _MOST_READ = 100_000  # that are read for it: the rest is checked when all are compiled, before anything else begins
 _PATTERN = (
-    "a pattern over several events: pipelines match filters only\n"
-    "Hint: leave it out here; `vedette match` matches it, and StreamMatcher does in Python. "
-    "Pipelines will match patterns once they keep state from micro-batch to micro-batch"
+    "a pattern over several events, and this pipeline follows none\n"
+    "Hint: give it a section [patterns]; in a stream it may say `lateness`"
 )
+_OPERATORS = (
+    "it calls operators, and this pipeline has none\n"
+    "Hint: give it a section [operators], with the `file` that they are in, or empty for those that are installed"
+)
+_ELSEWHERE = "`file` of [operators] brings others"
 
 
 def shown(path: str | os.PathLike[str]) -> str:
@@ -41,22 +48,70 @@ def shown(path: str | os.PathLike[str]) -> str:
 def check_contents(draft: Draft) -> Iterator[Found | Mistake]:
     """The mistakes: of keys of the pipeline file, and of lines of the others."""
     # Of a schema that cannot be read nothing is known: subscriptions are then held against the language alone.
-    understand: Callable[[str], object] = _parsed
+    schema: Schema | None = None
     if "schema" not in draft.given:
-        understand = Templates(Schema({}, closed=False)).normal_form  # without any index
+        schema = Schema({}, closed=False)
     elif draft.schema is not None:
         try:
             schema = read_schema(_local(draft.schema))
         except InputError as error:
             yield _at(("schema",), error)
         else:
-            understand = Templates(schema).normal_form
             yield from islice(_kept(draft.keep, schema), _MOST_BAD)
+    calls = None
+    try:
+        calls = _calls(draft)
+    except InputError as error:
+        yield _at(("operators", "file"), error)
     if draft.subscriptions is not None and draft.subscriptions.file is not None:
+        asked = _Asked(schema, "patterns" in draft.given, "operators" in draft.given, calls)
         try:
-            yield from _subscriptions(draft.subscriptions.file, understand)
+            yield from _subscriptions(draft.subscriptions.file, asked)
         except InputError as error:
             yield _at(("subscriptions", "file"), error)
+
+
+def operator_calls(file: str | None) -> OperatorCalls:
+    """The operators that [operators] brings; InputError if they cannot be read."""
+    return OperatorCalls(None if file is None else _local(file), _ELSEWHERE)
+
+
+def _calls(draft: Draft) -> OperatorCalls | None:
+    return None if draft.operators is None else operator_calls(draft.operators.file)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What subscriptions of a pipeline may say."""
+
+    schema: Schema | None  # None: it is not known
+    patterns: bool
+    operators: bool
+    calls: OperatorCalls | None  # None: there are none, or it is not known which
+
+    def understand(self) -> Callable[[str], object]:
+        """What raises whatever is wrong with a text, or IsPattern."""
+        return _parsed if self.schema is None else Templates(self.schema).normal_form  # without any index
+
+    def wrong_calls(self, record: SubscriptionRecord, *, pattern: bool) -> FilterError | NotSupported | None:
+        """Why the calls of a pattern, or of a filter that calls operators, cannot be made."""
+        if self.schema is None:
+            return None
+        try:
+            if self.calls is not None:
+                self.calls.check_record(record, self.schema)
+            elif not self.operators and (not pattern or _pattern_calls(record, self.schema)):
+                return NotSupported(_OPERATORS)
+        except (FilterError, NotSupported) as error:
+            return error
+        except InputError:  # what else is wrong is seen when all are loaded, before anything begins
+            return None
+        return None
+
+
+def _pattern_calls(record: SubscriptionRecord, schema: Schema) -> bool:
+    predict = None if record.predict is None else Predict.of(record.predict)
+    return patterns_call([PatternRecord(record.id, record.when, record.subscriber, predict)], schema)
 
 
 def _parsed(text: str) -> None:
@@ -94,10 +149,10 @@ def _dots(path: str) -> Iterator[int]:
     return (at for at, sign in enumerate(path) if sign == ".")
 
 
-def _subscriptions(file: str, understand: Callable[[str], object]) -> Iterator[Mistake]:
+def _subscriptions(file: str, asked: _Asked) -> Iterator[Mistake]:
     rows = read_subscriptions(_local(file))
     name = shown(rows.source.name)
-    problems = _problems(rows, understand)
+    problems = _problems(rows, asked)
     for problem in problems[:_MOST_BAD]:
         whose = "" if problem.id is None else f"subscription {problem.id!r}: "
         message, _, hint = problem.body().partition("\nHint: ")
@@ -122,24 +177,28 @@ def _until_enough(records: Iterator[SubscriptionRecord]) -> Iterator[Subscriptio
         yield from records
 
 
-def _problems(rows: SubscriptionFile, understand: Callable[[str], object]) -> list[Problem]:
+def _problems(rows: SubscriptionFile, asked: _Asked) -> list[Problem]:
     """One more than are shown, if there are as many."""
     problems: list[Problem] = []
+    understand = asked.understand()
     rows.rejects = _Few()
     for record in _until_enough(islice(rows, _MOST_READ)):
         if len(problems) + len(rows.rejects) > _MOST_BAD:
             break
-        error: FilterError | NotSupported | None = refusal(record)
+        error: FilterError | NotSupported | None = refusal(record, patterns=asked.patterns)
         if error is None:
             try:
                 understand(record.when)
-                continue
             except FilterError as wrong:
                 error = wrong
-            except IsPattern:
-                error = NotSupported(_PATTERN)
+            except IsPattern:  # whether it makes sense is seen when all are loaded, before anything begins
+                error = asked.wrong_calls(record, pattern=True) if asked.patterns else NotSupported(_PATTERN)
+            except HasOperators:
+                error = asked.wrong_calls(record, pattern=False)
             except NotSupported as more:
                 error = NotSupported(f"{more}: {FILTERS_ONLY}\n{LEAVE_IT_OUT}")
+            if error is None:
+                continue
         problems.append(Problem.of_error(record, error))
     problems += map(Problem.of_reject, rows.rejects)
     return sorted(problems, key=lambda problem: problem.line)

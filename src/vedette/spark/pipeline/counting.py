@@ -36,7 +36,17 @@ class Counter:
 
 def matches() -> Column:
     """How many outcomes are matches."""
-    return F.count(F.col("subscription"))
+    return F.count_if(F.col("kind") == F.lit("match"))
+
+
+def predictions() -> Column:
+    """How many are forecasts."""
+    return F.count_if(F.col("kind") == F.lit("prediction"))
+
+
+def late(reason: str) -> Column:
+    """How many were set aside because they came too late: those whose reason begins so."""
+    return F.count_if(F.coalesce(F.col("reason").startswith(reason), F.lit(False)))
 
 
 def rejects() -> Column:

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from vedette.spark.pipeline.durations import Duration
 from vedette.spark.pipeline.fields import Length, Place, Texts
-from vedette.spark.pipeline.models import MOST_SINKS, Mode, SparkConfig, SubscriptionsConfig
+from vedette.spark.pipeline.models import MOST_SINKS, Mode, OperatorsConfig, SparkConfig, SubscriptionsConfig
 from vedette.spark.pipeline.positions import KeyPath
 from vedette.spark.pipeline.sink_config import SinkConfig
 from vedette.spark.pipeline.source_config import SourceConfig
@@ -28,6 +28,7 @@ class Draft:
     keep: tuple[str, ...] = ()
     subscriptions: SubscriptionsConfig | None = None
     source: SourceConfig | None = None
+    operators: OperatorsConfig | None = None
     quarantine: SinkConfig | None = None
     sinks: dict[int, SinkConfig] = field(default_factory=dict)  # by their place in the file
     spark: SparkConfig | None = None
@@ -54,6 +55,7 @@ _ADAPTERS: Mapping[str, TypeAdapter[Any]] = {
     "keep": TypeAdapter(Texts),
     "subscriptions": TypeAdapter(SubscriptionsConfig),
     "source": TypeAdapter(SourceConfig),
+    "operators": TypeAdapter(OperatorsConfig),
     "quarantine": TypeAdapter(SinkConfig),
     "spark": TypeAdapter(SparkConfig),
 }

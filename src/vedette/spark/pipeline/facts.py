@@ -22,17 +22,18 @@ _CALLED = {
     "topics": "the topics of the source",
     "url": "the address of the source",
     "query": "the query of the source",
+    "patterns": "whether patterns are followed",
 }
 
 
-def facts_of(name: str, source: SourceConfig) -> dict[str, Any]:
-    """The facts of a pipeline."""
+def facts_of(name: str, source: SourceConfig, *, patterns: bool = False) -> dict[str, Any]:
+    """The facts of a pipeline; whether it follows patterns is one: Spark keeps state for it then."""
     facts: dict[str, Any] = {"pipeline": name, "type": source.type}
     for key in _IDENTITY:
         value = getattr(source, key, None)
         if value is not None:
             facts[key] = sorted(value) if isinstance(value, tuple) else value
-    return facts
+    return {**facts, "patterns": True} if patterns else facts
 
 
 def digest(facts: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from pyspark import StorageLevel
@@ -13,17 +13,21 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from vedette.schema.schema import Schema
+from vedette.spark.operators.match import Ready
 from vedette.spark.pipeline import counting, stages
 from vedette.spark.pipeline.checkpoint import Ledger, Use
 from vedette.spark.pipeline.config import Pipeline, SinkConfig
 from vedette.spark.pipeline.jobs import described
+from vedette.spark.pipeline.operator_stage import OperatorStage
+from vedette.spark.pipeline.pattern_stage import LATE_REASON, PatternStage, with_beside
 from vedette.spark.pipeline.progress import EXAMPLES, BatchReport, Report
 from vedette.spark.pipeline.routing import notifications, rejected, routed
 from vedette.spark.pipeline.sinks.base import Batch, Sink
 from vedette.spark.pipeline.sources import Source
-from vedette.spark.snapshots import ship
+from vedette.spark.snapshots import Shipped, ship
 from vedette.spark.versions import Versions
 
+_COUNTED = ("matches", "predictions", "rejects", "late")
 _READS_TWICE = ("console",)  # sinks that ask for their rows more than once
 
 
@@ -43,11 +47,14 @@ class MicroBatches:
     quarantine: Sink | None
     report: Report
     ledger: Ledger | None = None  # None: no stream
+    patterns: PatternStage | None = None  # None: only filters are matched
+    operators: OperatorStage | None = None  # None: these call no operators
     stopping: Callable[[], bool] = lambda: False
     busy: bool = False
     done: deque[BatchReport] = field(default_factory=deque)  # until somebody takes them away
     failure: BaseException | None = None
     _read: _Reading | None = None
+    _kept: DataFrame | None = None  # the rows of a micro-batch that are asked for more than once
 
     def __call__(self, events: DataFrame, number: int) -> None:
         """What Spark calls for each micro-batch; an error is kept, because Spark hands on only its text."""
@@ -69,16 +76,32 @@ class MicroBatches:
         begin = time.perf_counter()
         use = self._use(number)
         report = BatchReport(number, use.version, use.subscriptions, use.again)
+        with nullcontext() if self.operators is None else self.operators.counting(report):
+            self._process(events, number, use, report)
+        report.total_s = time.perf_counter() - begin
+        self.report.step(number, "written")
+        return report
+
+    def _process(self, events: DataFrame, number: int | None, use: Use, report: BatchReport) -> None:
         batch = Batch(self.pipeline.name, number, "" if self.ledger is None else self.ledger.stream)
         spark = events.sparkSession
         with _timed(report, "prepare"), described(spark, batch.doing("read")):
             read, came = self._reading(spark), counting.Counter()
             shipped = ship(use.matcher, spark)
-            work = stages.Work(self.source, shipped, tuple(self.pipeline.keep), self.schema, read.accumulator)
+            asked = None if self.operators is None else self.operators.ready(use)
+            events, told = self._told(events, use, shipped, asked)
+            work = stages.Work(self.source, shipped, tuple(self.pipeline.keep), self.schema, read.accumulator, asked)
+            found = stages.outcomes(read.on(events), work)
+            if self.patterns is not None or self.operators is not None:
+                found = with_beside(found, use.version, bound=asked is not None)
+            if told is not None:
+                found = found.unionAll(told)
             outcomes = came.on(
-                stages.outcomes(read.on(events), work),
+                found,
                 matches=counting.matches(),
+                predictions=counting.predictions(),
                 rejects=counting.rejects(),
+                late=counting.late(LATE_REASON),
                 examples=counting.first_rejects(EXAMPLES),
             )
         self.report.step(number, "matching")
@@ -93,10 +116,24 @@ class MicroBatches:
         finally:
             if shared:
                 outcomes.unpersist()
+            if self._kept is not None:
+                self._kept.unpersist()
+                self._kept = None
         self._count(report, read, came, ran=shared or not use.again)
-        report.total_s = time.perf_counter() - begin
-        self.report.step(number, "written")
-        return report
+
+    def _told(
+        self, events: DataFrame, use: Use, shipped: Shipped, asked: Ready | None
+    ) -> tuple[DataFrame, DataFrame | None]:
+        """The events themselves, and what patterns tell of them and of those before, as outcomes."""
+        if self.patterns is None:
+            return events, None
+        if self.ledger is None:
+            return events, self.patterns.outcomes(self.patterns.over(events, use, shipped, asked), use.version)
+        self.patterns.say(use, shipped, asked, events.sparkSession)
+        # Events and what is told of them come together, and are taken apart here: what keeps state must run only once.
+        self._kept = events.persist(StorageLevel.MEMORY_AND_DISK)
+        events, told = self.patterns.parted(self._kept)
+        return events, self.patterns.outcomes(told, use.version)
 
     def _reading(self, spark: SparkSession) -> _Reading:
         if self._read is None:
@@ -106,14 +143,21 @@ class MicroBatches:
     def _use(self, number: int | None) -> Use:
         current = self.versions.current()
         if self.ledger is None or number is None:
-            return Use(0, current.version, current.subscriptions, current.matcher, again=False)
+            matcher, patterns = current.matcher, current.patterns
+            return Use(0, current.version, current.subscriptions, matcher, patterns, False, current.operators)
         self.report.step(number, "begun")
         use = self.ledger.begin(number, current)
         self.report.step(number, "in the ledger")
         return use
 
     def _is_shared(self) -> bool:
-        """The outcomes are asked for more than once, so they are kept meanwhile instead of being made again."""
+        """The outcomes are asked for more than once, so they are kept meanwhile instead of being made again.
+
+        Where patterns are followed they are made in any case: sinks that have written a micro-batch before do not ask
+        for it, and Spark would go on without the state that it should have kept.
+        """
+        if self._kept is not None:
+            return True
         kinds = [config.type for config, _ in self.sinks]
         if self.quarantine is not None and self.pipeline.quarantine is not None:
             kinds.append(self.pipeline.quarantine.type)
@@ -135,7 +179,7 @@ class MicroBatches:
         found = came.found(ran=ran)
         if found is None:
             return
-        report.counts = {"events": read.events(), "matches": found["matches"], "rejects": found["rejects"]}
+        report.counts = {"events": read.events(), **{name: found[name] for name in _COUNTED}}
         report.examples = tuple(f"{each['place']}: {each['reason']}" for each in found["examples"] or ())
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias, get_args
 from pydantic_core import ErrorDetails
 
 from vedette.spark.pipeline.fields import Part, shortened
-from vedette.spark.pipeline.models import Pipeline, SparkConfig, SubscriptionsConfig
+from vedette.spark.pipeline.models import OperatorsConfig, PatternsConfig, Pipeline, SparkConfig, SubscriptionsConfig
 from vedette.spark.pipeline.positions import KeyPath
 from vedette.spark.pipeline.sink_config import SINKS
 from vedette.spark.pipeline.source_config import SOURCES, JdbcPartition
@@ -27,7 +27,12 @@ def _by_type(models: Iterable[type[Part]]) -> Mapping[str, type[Part]]:
 
 
 _TYPES = {"source": _by_type(SOURCES), "quarantine": _by_type(SINKS), "sinks": _by_type(SINKS)}
-_TABLES: Mapping[str, type[Part]] = {"subscriptions": SubscriptionsConfig, "spark": SparkConfig}
+_TABLES: Mapping[str, type[Part]] = {
+    "subscriptions": SubscriptionsConfig,
+    "patterns": PatternsConfig,
+    "operators": OperatorsConfig,
+    "spark": SparkConfig,
+}
 
 
 class Found(NamedTuple):
@@ -74,13 +79,13 @@ def _placed(error: ErrorDetails) -> tuple[KeyPath, type[Part]]:
 def called(path: KeyPath) -> str:
     """A key as messages call it: `path` of sink 2."""
     match path:
-        case ("source" | "subscriptions" | "quarantine" | "spark" as part, first, *rest):
+        case (str(part), first, *rest) if part in _TABLES or part in ("source", "quarantine"):
             return f"`{_dotted(first, rest)}` of [{part}]"
         case ("sinks", int(number), first, *rest):
             return f"`{_dotted(first, rest)}` of sink {number + 1}"
         case ("sinks", int(number)):
             return f"sink {number + 1}"
-        case ("source" | "subscriptions" | "quarantine" | "spark" as part,):
+        case (str(part),) if part in _TABLES or part in ("source", "quarantine"):
             return f"[{part}]"
         case (first, *rest):
             return f"`{_dotted(first, rest)}`"

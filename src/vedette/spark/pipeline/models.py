@@ -84,6 +84,26 @@ class SubscriptionsConfig(Part):
         return None if self.password_env is None else secret(self.password_env)
 
 
+class PatternsConfig(Part):
+    """That subscriptions may be patterns over several events, and how these are followed."""
+
+    lateness: Length | None = None
+    """Streams only: events may come so much later than others that happened after them. Default: in order."""
+    model: Place | None = None
+    """What forecasts are made by: a file that `vedette train` wrote. Without it they have to learn."""
+    learn: bool = False
+    """Forecasts learn from the events as they come. Then each partitioning is followed in one place."""
+    cap: Annotated[int, Field(ge=1, le=10_000_000)] = 10_000
+    """Partial matches that are kept in a partition; beyond it the least promising are given up."""
+
+
+class OperatorsConfig(Part):
+    """That subscriptions may call operators, and where these come from."""
+
+    file: Place | None = None
+    """A file of operators: `.py`, or a `.toml` that names modules and settings. Default: those that are installed."""
+
+
 class SparkConfig(Part):
     """How Spark is started; a session that is running already is used as it is."""
 
@@ -123,6 +143,10 @@ class Pipeline(Part):
     """Where subscriptions come from."""
     source: SourceConfig
     """Where events come from."""
+    patterns: PatternsConfig | None = None
+    """Subscriptions may be patterns over several events. Default: they are filters."""
+    operators: OperatorsConfig | None = None
+    """Subscriptions may call operators. Default: they do not."""
     quarantine: SinkConfig | None = None
     """A sink for rows that are malformed or break the schema. Default: they are counted, and the first are shown."""
     sinks: Annotated[tuple[SinkConfig, ...], Field(strict=False, min_length=1, max_length=MOST_SINKS)]
@@ -144,7 +168,7 @@ class Pipeline(Part):
 
     def facts(self) -> dict[str, Any]:
         """What a checkpoint depends on, as plain JSON: to be kept with it, and compared by `facts.differences`."""
-        return facts_of(self.name, self.source)
+        return facts_of(self.name, self.source, patterns=self.patterns is not None)
 
     def fingerprint(self) -> str:
         """The facts in 12 hexadecimal digits."""

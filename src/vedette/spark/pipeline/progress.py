@@ -18,6 +18,7 @@ from rich.text import Text
 _EVERY_S = 10.0  # plain lines of a stream come no more often
 _WINDOW_S = 10.0  # the time that a rate is taken over
 EXAMPLES = 5  # rejected rows that are shown
+_FIGURES = ("events", "matches", "predictions", "rejects", "late")
 _RATED = 1000  # from so many events on a rate says more than how long it took to begin
 
 
@@ -42,6 +43,8 @@ class BatchReport:
     again: bool = False  # it had begun before, in a run that was cut short
     counts: dict[str, int] | None = None  # events, matches, rejects; None: it had been written before
     examples: tuple[str, ...] = ()  # the first of the rejects, by their places
+    failures: dict[str, dict[str, int]] | None = None  # of operators, by name, then by kind; None: there are none
+    failed: tuple[str, ...] = ()  # the first of these
     seconds: dict[str, float] = field(default_factory=dict)  # by stage
     total_s: float = 0.0
     lag: Lag | None = None
@@ -51,6 +54,11 @@ class BatchReport:
         """How many, as far as that is known."""
         return 0 if self.counts is None else self.counts.get(name, 0)
 
+    @property
+    def failures_in_all(self) -> int:
+        """Of all operators, of any kind."""
+        return sum(sum(kinds.values()) for kinds in (self.failures or {}).values())
+
 
 @dataclass(slots=True)
 class Summary:
@@ -59,7 +67,10 @@ class Summary:
     batches: int = 0
     events: int = 0
     matches: int = 0
+    predictions: int = 0
     rejects: int = 0
+    late: int = 0  # of the rejects
+    failures: dict[str, int] = field(default_factory=dict)  # by operator
     seconds: float = 0.0
     version: str | None = None
     stopped: bool = False
@@ -69,16 +80,31 @@ class Summary:
         self.batches += 1
         self.events += report.count("events")
         self.matches += report.count("matches")
+        self.predictions += report.count("predictions")
+        self.late += report.count("late")
         self.rejects += report.count("rejects")
+        for name, kinds in (report.failures or {}).items():
+            self.failures[name] = self.failures.get(name, 0) + sum(kinds.values())
         self.version = report.version
 
     def __str__(self) -> str:
         rated = self.events >= _RATED and self.seconds > 0
         return (
             f"{counted(self.events, 'event')} in {counted(self.batches, 'batch')}: "
-            f"{counted(self.matches, 'match')}, {self.rejects:,} rejected; "
+            f"{counted(self.matches, 'match')}, {self._forecast()}{self.rejects:,} rejected{self._came_late()}"
+            f"{self._failed()}; "
             f"{self.seconds:.1f} s{f', {_rate(self.events / self.seconds)}' if rated else ''}"
         )
+
+    def _forecast(self) -> str:
+        return f"{counted(self.predictions, 'prediction')}, " if self.predictions else ""
+
+    def _failed(self) -> str:
+        parts = [f"{name} failed {counted(count, 'time')}" for name, count in self.failures.items()]
+        return "".join(f", {part}" for part in parts)
+
+    def _came_late(self) -> str:
+        return f" ({self.late:,} late)" if self.late else ""
 
 
 class Report:
@@ -107,7 +133,7 @@ class TerminalReport(Report):
         self.console = console or Console(stderr=True, highlight=False, soft_wrap=True)
         self._quiet = quiet
         self._quarantine = quarantine  # somebody keeps the rejects: no need to show them
-        self._shown = 0
+        self._shown = self._failed = 0
         self._said_at = float("-inf")
         self._since = Summary()
         self._recent: deque[tuple[float, int]] = deque()
@@ -136,6 +162,7 @@ class TerminalReport(Report):
         """Now and then in plain lines; always in the live one."""
         if not self._quarantine:
             self._show_rejects(report)
+        self._show_failures(report)
         now = time.monotonic()
         self._recent.append((now, report.count("events")))
         while now - self._recent[0][0] > _WINDOW_S and len(self._recent) > 1:
@@ -168,6 +195,15 @@ class TerminalReport(Report):
             rest = f" (and {more:,} more)" if more and number == len(shown) else ""
             self.warn(f"rejected: {example}{rest}", lost=True)
 
+    def _show_failures(self, report: BatchReport) -> None:
+        """The same of operators that failed: what they would have said is unknown."""
+        shown = report.failed[: EXAMPLES - self._failed]
+        self._failed += len(shown)
+        more = report.failures_in_all - len(shown)
+        for number, example in enumerate(shown, 1):
+            rest = f" (and {more:,} more)" if more and number == len(shown) else ""
+            self.warn(f"{example}{rest}", lost=True)
+
     def _rate(self, report: BatchReport) -> float:
         """Events a second over the last seconds, waiting included; of the first batch while it worked."""
         if len(self._recent) < 2:
@@ -176,12 +212,14 @@ class TerminalReport(Report):
         return sum(count for _, count in list(self._recent)[1:]) / max(1e-9, span)
 
     def _told(self, report: BatchReport, rate: float) -> str:
+        failed = sum(self._since.failures.values())
         parts = [
             f"micro-batch {report.number}",
             *([_rate(rate)] if self._since.events >= _RATED else []),
             counted(self._since.events, "event"),
             counted(self._since.matches, "match"),
             f"{self._since.rejects:,} rejected",
+            *([f"operators failed {counted(failed, 'time')}"] if failed else []),
             *([] if report.lag is None else [str(report.lag)]),
             f"version {report.version} of {counted(report.subscriptions, 'subscription')}",
         ]
@@ -207,7 +245,8 @@ def metrics_line(pipeline: str, report: BatchReport) -> bytes:
         "version": report.version,
         "subscriptions": report.subscriptions,
         "again": report.again,
-        **{name: None if report.counts is None else report.count(name) for name in ("events", "matches", "rejects")},
+        **{name: None if report.counts is None else report.count(name) for name in _FIGURES},
+        **({} if report.failures is None else {"failures": report.failures}),
         "total_s": round(report.total_s, 4),
         "seconds": {name: round(value, 4) for name, value in report.seconds.items()},
         "lag": None if report.lag is None else {"count": report.lag.count, "unit": report.lag.unit},

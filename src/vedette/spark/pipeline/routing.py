@@ -43,7 +43,14 @@ def notifications(outcomes: DataFrame) -> DataFrame:
     run, whatever version of the subscriptions made it, so whoever is told twice can know it.
     """
     kept = _kept(outcomes)
-    identity = _digest(F.col("event"), F.col("subscription"), F.col("kind"))
+    head = [F.col(name) for name in ("event", "subscription", "kind")]
+    identity = _digest(*head)
+    # One event may complete a pattern in several ways, and bring about several forecasts: their witnesses differ. What
+    # is found of one event may differ, too, if operators are asked again.
+    for name in ("bindings", "steps"):
+        if name in outcomes.columns:
+            said = F.to_json(F.array_sort(F.map_entries(name))) if name == "bindings" else F.to_json(name)
+            identity = F.when(F.col(name).isNotNull(), _digest(*head, said)).otherwise(identity)
     told = outcomes.where(F.col("subscription").isNotNull())
     return told.select(identity.alias("id"), *(named(name) for name in (*HEAD, *kept)))
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import orjson
+import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -18,10 +19,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from vedette.errors import RunError, VedetteError
-from vedette.spark.pipeline.checkpoint import Ledger, SparkLog
+from vedette.files.operator_calls import OperatorCalls
+from vedette.spark.pipeline.checkpoint import Ledger, SparkLog, shards_in
 from vedette.spark.pipeline.config import Pipeline, SinkConfig
 from vedette.spark.pipeline.failures import explained, whole
 from vedette.spark.pipeline.micro_batches import MicroBatches
+from vedette.spark.pipeline.operator_stage import OperatorStage
+from vedette.spark.pipeline.pattern_stage import PatternStage, following_of
 from vedette.spark.pipeline.progress import BatchReport, Report, Summary, counted, lag_of, metrics_line
 from vedette.spark.pipeline.routing import unmet
 from vedette.spark.pipeline.sinks.base import sink_of
@@ -29,7 +33,7 @@ from vedette.spark.pipeline.sources import source_of
 from vedette.spark.pipeline.starting import session_of, storage_of, store_of
 from vedette.spark.pipeline.stopping import Stop, on_signals
 from vedette.spark.pipeline.storage import Storage
-from vedette.spark.versions import Refusal, Version, Versions, watch
+from vedette.spark.versions import Following, Refusal, Version, Versions, watch
 
 _LOOK_S = 0.5  # between two looks at a stream that runs by itself
 _SOON_S = 0.05  # the same while it is to end
@@ -87,10 +91,22 @@ class _Run:
         schema = source.schema(spark)
         source.check_kept(spark, pipeline.keep)
         self._report.step(None, "loading the subscriptions")
-        versions = self._stack.enter_context(self._watch(spark, schema))
+        if pipeline.streaming:
+            self._storage = storage_of(str(pipeline.checkpoint), spark)
+        following = following_of(pipeline, spark, None if self._storage is None else shards_in(self._storage))
+        operators = OperatorStage.of(pipeline, self._storage, None if following is None else following.model)
+        if operators is not None:
+            self._stack.enter_context(operators.calling)
+            for note in operators.notes:
+                self._report.warn(note)
+        calls = None if operators is None else operators.calls
+        versions = self._stack.enter_context(self._watch(spark, schema, following, calls))
         self._warn_of_unmet(versions.current())
         begun = time.perf_counter()
         work = MicroBatches(pipeline, source, schema, versions, sinks, quarantine, self._report)
+        calling = None if operators is None else operators.calling
+        work.patterns = None if following is None else PatternStage(pipeline, source, calling)
+        work.operators = operators
         self._report.step(None, "reading")
         if pipeline.streaming:
             self._stream(spark, work)
@@ -100,16 +116,34 @@ class _Run:
         self._summary.version = self._summary.version or versions.current().version
         return self._summary
 
-    def _watch(self, spark: SparkSession, schema: Any) -> Versions:
+    def _watch(
+        self, spark: SparkSession, schema: Any, following: Following | None, calls: OperatorCalls | None
+    ) -> Versions:
         config = self._pipeline.subscriptions
         refresh = config.refresh.seconds if self._pipeline.streaming and config.refresh is not None else None
-        return watch(store_of(config, spark), schema, refresh, accepted=self._accepted, refused=self._refused)
+        store = store_of(config, spark)
+        return watch(
+            store,
+            schema,
+            refresh,
+            following=following,
+            calls=calls,
+            accepted=self._accepted,
+            refused=self._refused,
+        )
 
     def _warn_of_unmet(self, version: Version) -> None:
         """No mistake: the subscriptions that a sink waits for may come later."""
         records = version.matcher.segment.records
+        subscribers, ids = records.table.column("subscriber"), records.ids
+        more = [(each.id, each.subscriber) for each in (version.patterns.records if version.patterns else ())]
+        more += [(each.id, each.subscriber) for each in (version.operators.records if version.operators else ())]
+        if more:
+            names, whose = zip(*more, strict=True)
+            subscribers = pa.chunked_array([subscribers.cast(pa.string()), pa.array(whose, pa.string())])
+            ids = pa.chunked_array([ids.cast(pa.string()), pa.array(names, pa.string())])
         for sink in self._pipeline.sinks:
-            for wanted in unmet(sink, records.table.column("subscriber"), records.ids):
+            for wanted in unmet(sink, subscribers, ids):
                 self._report.warn(f"the sink {sink.name} waits for {wanted}")
 
     def _accepted(self, version: Version) -> None:
@@ -125,7 +159,8 @@ class _Run:
 
     def _stream(self, spark: SparkSession, work: MicroBatches) -> None:
         checkpoint = str(self._pipeline.checkpoint)
-        self._storage = storage_of(checkpoint, spark)
+        if self._storage is None:
+            raise RuntimeError("a stream has a checkpoint")
         self._stack.callback(self._storage.unlock)
         log = SparkLog.of(self._storage)
         work.ledger = Ledger.open(self._storage, self._pipeline.facts(), work.versions.current(), log)
@@ -133,8 +168,9 @@ class _Run:
             self._report.note(note[0].upper() + note[1:])
         work.stopping = lambda: self._stop.asked
         with on_signals(self._stop, self._report.note), _py4j_silent(), _setting(spark, _VERIFY_EMPTY, "false"):
+            events = work.source.read(spark, streaming=True)
             writer = (
-                work.source.read(spark, streaming=True)
+                (events if work.patterns is None else work.patterns.beside(events))
                 .writeStream.queryName(self._pipeline.name)
                 .option("checkpointLocation", checkpoint)
                 .foreachBatch(work)

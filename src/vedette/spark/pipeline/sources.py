@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pyspark.accumulators import Accumulator
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, BinaryType, MapType, StructType
+from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StructType
 
 from vedette.errors import PipelineError
+from vedette.schema.columns import Column as ColumnRead
 from vedette.schema.schema import Schema
-from vedette.spark.line_task import WHOLE
-from vedette.spark.lines import match_csv, match_lines, match_records
+from vedette.spark.columns import sent_columns, whole_columns
+from vedette.spark.kept import kept_type
+from vedette.spark.line_task import WHOLE, CsvReader, LineReader, LineTask, Reader, RecordReader
+from vedette.spark.lines import BINDINGS, match_csv, match_lines, match_records
 from vedette.spark.match import match
+from vedette.spark.operators.lines import LineFilters
+from vedette.spark.operators.match import Ready
+from vedette.spark.operators.reports import caller
+from vedette.spark.patterns.raw import RawTask, ReadChunk
+from vedette.spark.patterns.table_reader import NAME, OWN, TableReader
+from vedette.spark.patterns.tasks import carried_as, sent_as
 from vedette.spark.pipeline.config import (
     CsvSource,
     DeltaSource,
@@ -66,12 +76,25 @@ class Source(ABC):
         schema: Schema,
         *,
         read: Accumulator[int] | None = None,
+        operators: Ready | None = None,
     ) -> DataFrame:
-        """Matches, and rows that are set aside; `read` hears how many events there were, where `counts_itself`."""
+        """Matches, and rows that are set aside; `read` hears how many events there were, where `counts_itself`.
+
+        With `operators`, filters that call some are matched besides, and outcomes have `bindings` behind the head.
+        """
 
     @abstractmethod
     def check_kept(self, spark: SparkSession, keep: Sequence[str]) -> None:
         """PipelineError if an attribute that notifications are to carry cannot be there, as far as that is known."""
+
+    @abstractmethod
+    def raw(
+        self, events: DataFrame, keep: Sequence[str], *, whole: bool = False
+    ) -> tuple[DataFrame, RawTask, list[DataType]]:
+        """What patterns are followed over: rows, how a worker reads them, and the types of what is kept.
+
+        `whole`: operators look at events, and may see all of them.
+        """
 
     counts_itself = False  # else the rows of a batch are its events
 
@@ -115,14 +138,37 @@ class _Raw(Source):
         schema: Schema,
         *,
         read: Accumulator[int] | None = None,
+        operators: Ready | None = None,
     ) -> DataFrame:
-        return self._matching(batch, shipped, keep=keep, schema=self.given, read=read)
+        lines = None
+        if operators is not None:
+            lines = LineFilters(operators.filters, caller(operators.calling, batch.sparkSession))
+        return self._matching(batch, shipped, keep=keep, schema=self.given, read=read, operators=lines)
+
+    def raw(
+        self, events: DataFrame, keep: Sequence[str], *, whole: bool = False
+    ) -> tuple[DataFrame, RawTask, list[DataType]]:
+        """The rows as they are: they are parsed in the worker."""
+        kept = [kept_type(path, self.given) for path in keep]
+        types = tuple(to_arrow_type(type_, timezone="UTC") for type_ in kept)
+        return events, RawTask(functools.partial(_read_by, self._reader()), tuple(keep), types, self.given), kept
+
+    def _reader(self) -> Callable[[], Reader]:
+        raise NotImplementedError
+
+
+def _read_by(reader: Callable[[], Reader]) -> Callable[[Any], Iterator[ReadChunk]]:
+    made = reader()
+    return lambda batch: (ReadChunk(*each) for each in made.read(batch))
 
 
 class _Lines(_Raw):
     def __init__(self, config: JsonlSource, given: Schema | None) -> None:
         super().__init__(given, functools.partial(match_lines, numbers=_is_one_file(config.path)))
         self._config = config
+
+    def _reader(self) -> Callable[[], Reader]:
+        return functools.partial(LineReader, LineTask(None, (), self.given, _is_one_file(self._config.path)))
 
     def read(self, spark: SparkSession, *, streaming: bool) -> DataFrame:
         # A gzip file cannot be cut anyway. Spark would stop at a damaged one; read by us, it is set aside.
@@ -145,6 +191,9 @@ class _CsvFiles(_Raw):
         super().__init__(given, functools.partial(match_csv, numbers=_is_one_file(config.path)))
         self._config = config
 
+    def _reader(self) -> Callable[[], Reader]:
+        return functools.partial(CsvReader, LineTask(None, (), self.given, _is_one_file(self._config.path)))
+
     def read(self, spark: SparkSession, *, streaming: bool) -> DataFrame:
         files = _whole_files(spark, self._config, streaming=streaming)
         too_large = F.raise_error(
@@ -162,6 +211,9 @@ class _Records(_Raw):
     def __init__(self, config: KafkaSource, given: Schema | None) -> None:
         super().__init__(given, match_records)
         self._config = config
+
+    def _reader(self) -> Callable[[], Reader]:
+        return RecordReader
 
     def read(self, spark: SparkSession, *, streaming: bool) -> DataFrame:
         config = self._config
@@ -232,12 +284,20 @@ class _Table(Source):
         schema: Schema,
         *,
         read: Accumulator[int] | None = None,
+        operators: Ready | None = None,
     ) -> DataFrame:
         # Only a schema that somebody wrote can be broken: then rows are carried along, to be shown if they are.
         row = F.struct("*") if self.given is not None else F.lit(None).cast("struct<none:string>")
         carried = [self._event(batch).alias("_event"), row.alias("_row")]
         kept = [_kept(batch, path).alias(f"_{number}") for number, path in enumerate(keep)]
-        found = match(batch, shipped, keep=[*carried, *kept], subscribers=True, rejects="keep")
+        found = match(
+            batch,
+            shipped if operators is None else operators,
+            keep=[*carried, *kept],
+            subscribers=True,
+            rejects="keep",
+            id=None if operators is None else self._event(batch),
+        )
         rejected = F.col("reason").isNotNull()
         return found.select(
             F.when(~rejected, F.col("_event")).alias("event"),
@@ -245,11 +305,50 @@ class _Table(Source):
             "subscriber",
             F.when(~rejected, F.lit("match")).alias("kind"),
             F.when(~rejected, F.col("version")).alias("version"),
+            *([] if operators is None else [F.col(BINDINGS)]),
             *(F.when(~rejected, F.col(f"_{number}")).alias(path) for number, path in enumerate(keep)),
             F.when(rejected, F.col("_event")).alias("place"),
             "reason",
             F.when(rejected, F.to_json("_row")).alias("raw"),
         )
+
+    def raw(
+        self, events: DataFrame, keep: Sequence[str], *, whole: bool = False
+    ) -> tuple[DataFrame, RawTask, list[DataType]]:
+        """All columns that patterns may look at (they may change), under numbers; what events are called and kept."""
+        schema = self.schema(events.sparkSession)
+        read = [
+            ColumnRead(path, type_)
+            for path in schema
+            if (type_ := schema.type_of(path)) is not None and not path.endswith(".*")
+        ]
+
+        def field(number: int) -> Column:
+            return named(events.columns[number])
+
+        if whole:
+            sent = whole_columns(set(events.columns), events.schema, field)
+        else:
+            sent, _ = sent_columns(read, schema, events.schema, field)
+        own = self._own_id(events)
+        rows = events.select(
+            *(each.column.alias(sent_as(number)) for number, each in enumerate(sent)),
+            (F.lit(None).cast("string") if own is None else own).alias(OWN),
+            self._event(events).alias(NAME),
+            *(_kept(events, path).alias(carried_as(number)) for number, path in enumerate(keep)),
+        )
+        kept = [rows.schema[carried_as(number)].dataType for number in range(len(keep))]
+        types = tuple(to_arrow_type(type_, timezone="UTC") for type_ in kept)
+        reader = functools.partial(TableReader, tuple(each.name for each in sent), tuple(keep))
+        return rows, RawTask(reader, tuple(keep), types, None), kept
+
+    def _own_id(self, batch: DataFrame) -> Column | None:
+        """The id that events have of their own, as text."""
+        wanted = getattr(self._config, "id", None) or "id"
+        if wanted not in batch.columns or isinstance(batch.schema[wanted].dataType, StructType | ArrayType | MapType):
+            return None
+        stored = batch.schema[wanted].dataType
+        return F.lower(F.hex(named(wanted))) if isinstance(stored, BinaryType) else named(wanted).cast("string")
 
     def _event(self, batch: DataFrame) -> Column:
         """The id of an event, as text; a digest of the row where it has none."""
@@ -263,11 +362,8 @@ class _Table(Source):
                 f"the source has no column {name!r} to be the id of events\n"
                 f"Hint: its columns are {', '.join(batch.columns)}"
             )
-        stored = batch.schema[name].dataType
-        if isinstance(stored, StructType | ArrayType | MapType):
-            return digest
-        text = F.lower(F.hex(named(name))) if isinstance(stored, BinaryType) else named(name).cast("string")
-        return F.coalesce(text, digest)
+        own = self._own_id(batch)
+        return digest if own is None else F.coalesce(own, digest)
 
 
 def _kept(batch: DataFrame, path: str) -> Column:

@@ -1,7 +1,7 @@
 """What happens to the events of a micro-batch between source and routing: a tuple of functions, in order.
 
 The first stage makes outcomes of events; each of the others takes outcomes and gives outcomes (matches, and rows that
-were set aside). Operators, patterns and predictions have their place here.
+were set aside).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame
 
 from vedette.schema.schema import Schema
+from vedette.spark.operators.match import Ready
 from vedette.spark.snapshots import Shipped
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class Work:
     keep: tuple[str, ...]
     schema: Schema
     read: Accumulator[int] | None = None  # hears how many events there were, where the source counts them itself
+    operators: Ready | None = None  # the filters that call some, and the plain ones
 
 
 Stage: TypeAlias = Callable[[DataFrame, Work], DataFrame]
@@ -36,7 +38,7 @@ Stage: TypeAlias = Callable[[DataFrame, Work], DataFrame]
 
 def filters(events: DataFrame, work: Work) -> DataFrame:
     """Validate events and match them against the filters."""
-    return work.source.outcomes(events, work.shipped, work.keep, work.schema, read=work.read)
+    return work.source.outcomes(events, work.shipped, work.keep, work.schema, read=work.read, operators=work.operators)
 
 
 STAGES: tuple[Stage, ...] = (filters,)

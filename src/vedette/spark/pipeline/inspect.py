@@ -1,0 +1,91 @@
+"""What a checkpoint holds, for people: how far its stream came, with which subscriptions, and where patterns stand."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from vedette.errors import PipelineError, SnapshotError
+from vedette.spark.patterns.packets import keys_of_place
+from vedette.spark.patterns.processor import STATE
+from vedette.spark.patterns.shard import facts_of
+from vedette.spark.pipeline.checkpoint import described
+from vedette.spark.pipeline.failures import explained
+from vedette.spark.pipeline.locations import local
+from vedette.spark.pipeline.remote_storage import RemoteStorage
+from vedette.spark.pipeline.storage import LocalStorage, Storage
+
+_ADDED = ("shards", "events", "partial matches", "held back", "duplicates", "shed", "ids", "bytes")
+
+
+def inspect(folder: str, session: Callable[[], SparkSession]) -> dict[str, Any]:
+    """All that is known; Spark is only asked for where patterns stand, and for what is on other file systems."""
+    path = local(folder)
+    if path is not None and not os.path.isdir(path):
+        raise PipelineError(f"there is no folder {folder}\nHint: the one that a pipeline file calls `checkpoint`")
+    storage: Storage = RemoteStorage(session(), folder) if path is None else LocalStorage(path)
+    found = described(storage)
+    entries = found.pop("batches")
+    newest = entries[-1] if entries else None
+    sets = found.pop("patterns")
+    patterns = None if newest is None else sets.get(newest["version"])
+    found["subscriptions"] = newest and {
+        "version": newest["version"],
+        "count": newest["subscriptions"],
+        "patterns": None if patterns is None else [record.id for record in patterns.records],
+        "since": min(each["batch"] for each in entries if each["version"] == newest["version"]),
+        "library": newest["library"],
+        "began": newest["began"],
+    }
+    if patterns is not None and found["newest"] is not None and (found["newest"] > 0 or not found["pending"]):
+        found["state"] = _state(folder, session())
+    return found
+
+
+def _state(folder: str, spark: SparkSession) -> list[dict[str, Any]]:
+    """Where the patterns of each partitioning stand, as of the last micro-batch that was committed."""
+    _ = spark.streams.active  # which begins what keeps state: where no stream has run, nobody has yet
+    try:
+        rows = (
+            spark.read.format("statestore")
+            .option("path", folder)
+            .option("stateVarName", STATE)
+            .load()
+            .selectExpr("key.place", "value.data")
+            .collect()
+        )
+    except Exception as error:
+        raise PipelineError(
+            f"the state of the patterns in {folder} cannot be read: {explained(error)}\n"
+            "Hint: is the pipeline running just now? Ask again when it has ended"
+        ) from error
+    added: dict[tuple[tuple[str, ...], bool], Counter[str]] = {}
+    versions: dict[tuple[tuple[str, ...], bool], set[str]] = {}
+    for row in rows:
+        place = keys_of_place(row["place"])
+        facts = _facts(bytes(row["data"]))
+        added.setdefault(place, Counter()).update(
+            {"shards": 1, **{name: facts[name] for name in _ADDED if name in facts}}
+        )
+        versions.setdefault(place, set()).add(f"{facts['library']}")
+    return [
+        {
+            "by": list(keys),
+            "learns": learns,
+            **{name: figures[name] for name in _ADDED},
+            "library": sorted(versions[place]),
+        }
+        for place, figures in sorted(added.items())
+        for keys, learns in [place]
+    ]
+
+
+def _facts(data: bytes) -> Mapping[str, Any]:
+    try:
+        return facts_of(data)
+    except SnapshotError as error:
+        raise PipelineError(str(error)) from None

@@ -1,0 +1,132 @@
+"""Operators in a pipeline: who calls them, what is known of them from run to run, and what failed in a micro-batch."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+import orjson
+
+from vedette.errors import FilterError, InputError, NotSupported, PipelineError
+from vedette.files.operator_calls import OperatorCalls
+from vedette.operators.calling import Calling
+from vedette.operators.failures import Kind
+from vedette.operators.statistics import Statistics
+from vedette.prediction.model import Model
+from vedette.spark.operators.match import Ready
+from vedette.spark.pipeline.checkpoint import Use
+from vedette.spark.pipeline.config import Pipeline
+from vedette.spark.pipeline.content_checks import operator_calls
+from vedette.spark.pipeline.progress import EXAMPLES, BatchReport
+from vedette.spark.pipeline.storage import Storage
+
+STATISTICS: Final = "vedette/operators.json"  # in a checkpoint
+_THINGS: Final = 10_000  # predicates and evaluations that are remembered
+
+_log = logging.getLogger("vedette.operators")
+
+
+class OperatorStage:
+    """The operators of a pipeline, which all micro-batches of a run call, and learn of, together."""
+
+    def __init__(self, calls: OperatorCalls, calling: Calling, storage: Storage | None) -> None:
+        self.calls, self.calling = calls, calling
+        self.notes: tuple[str, ...] = ()  # what is worth saying before the start
+        self._storage = storage
+        self._ready: tuple[str, Ready] | None = None
+        self._kept = calling.statistics.revision
+
+    @classmethod
+    def of(cls, pipeline: Pipeline, storage: Storage | None, model: bytes | None) -> OperatorStage | None:
+        """That of a pipeline, with what its checkpoint knows, or else the model; None if it calls no operators."""
+        config = pipeline.operators
+        if config is None:
+            return None
+        calls = operator_calls(config.file)
+        known: Statistics | None = None
+        notes: tuple[str, ...] = ()
+        try:
+            known = None if storage is None else _remembered(storage)
+        except InputError as error:  # it is worth nothing but time
+            notes = (f"what was known of operators is forgotten: {error}",)
+        if known is None and model is not None:
+            known = Model.from_bytes(model).operators
+        made = cls(calls, Calling(None if config.file is None else calls.operators, statistics=known), storage)
+        made.notes = notes
+        return made
+
+    def ready(self, use: Use) -> Ready | None:
+        """The filters of a micro-batch, some of which call operators; None if none does."""
+        filters = use.operators
+        if filters is None or not filters.records:
+            return None
+        if self._ready is None or self._ready[0] != filters.version:
+            try:
+                self._ready = filters.version, Ready(use.matcher, filters, self.calling, filters.matcher(self.calling))
+            except (FilterError, NotSupported) as error:
+                if not use.again:
+                    raise
+                raise PipelineError(
+                    f"micro-batch {use.batch} was cut short, and has to be run again with version {use.version} of the "
+                    f"subscriptions, as it began; but the operators that it calls have changed: {error}\n"
+                    "Hint: put the operators back as they were until it is done"
+                ) from error
+        return self._ready[1]
+
+    @contextmanager
+    def counting(self, report: BatchReport) -> Iterator[None]:
+        """While a micro-batch is worked on: what fails is counted and shown, and what is learned is kept afterwards."""
+        before, heard = _flat(self.calling.failures), _First()
+        _log.addHandler(heard)
+        try:
+            yield
+        finally:
+            _log.removeHandler(heard)
+        now = _flat(self.calling.failures)
+        report.failures = _nested({key: count - before.get(key, 0) for key, count in now.items()})
+        report.failed = tuple(heard.lines)
+        self._keep()
+
+    def _keep(self) -> None:
+        if self._storage is None or self._kept == self.calling.statistics.revision:
+            return
+        self._kept = self.calling.statistics.revision
+        self._storage.write(STATISTICS, orjson.dumps(self.calling.known().most(_THINGS).plain()))
+
+
+def _remembered(storage: Storage) -> Statistics | None:
+    text = storage.read(STATISTICS)
+    if text is None:
+        return None
+    name = f"{storage.name}/{STATISTICS}"
+    try:
+        return Statistics.from_plain(orjson.loads(text), name)
+    except orjson.JSONDecodeError as error:
+        raise InputError(f"{name} is damaged ({error})") from None
+
+
+class _First(logging.Handler):
+    """The first failures that the tasks of a micro-batch tell."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep it, if it is one of the first."""
+        if len(self.lines) < EXAMPLES:
+            self.lines.append(record.getMessage())
+
+
+def _flat(counts: Mapping[str, Mapping[Kind, int]]) -> dict[tuple[str, str], int]:
+    return {(name, kind): count for name, kinds in counts.items() for kind, count in kinds.items()}
+
+
+def _nested(counts: Mapping[tuple[str, str], int]) -> dict[str, dict[str, int]]:
+    made: dict[str, dict[str, int]] = {}
+    for (name, kind), count in counts.items():
+        if count:
+            made.setdefault(name, {})[kind] = count
+    return made
