@@ -64,7 +64,7 @@ sys.meta_path[:] = map(Finder, sys.meta_path)
 import vedette
 loaded = 0
 for module in pkgutil.walk_packages(vedette.__path__, "vedette.", onerror=lambda name: None):
-    if not module.name.startswith("vedette.spark") and module.name != "vedette.__main__":
+    if not module.name.startswith(("vedette.spark", "vedette.cli.on_spark")) and module.name != "vedette.__main__":
         importlib.import_module(module.name)
         loaded += 1
 assert loaded > 100, loaded

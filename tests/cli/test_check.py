@@ -49,12 +49,12 @@ def test_everything_is_found_at_once(tmp_path: Path) -> None:
     assert "line 7\n  the id 'never' is taken by line 4" in errors
     assert "line 10\n  not JSON" in errors
     warnings = result.stdout
-    assert warnings.count("Warning: ") == 4
+    assert warnings.count("Warning: ") == 5
     assert "line 4, subscription 'never'" in warnings
     assert "can never" in warnings
     assert "line 5, subscription 'always'\n  line 1, column 1: this filter matches every event" in warnings
     assert "price > 2 adds nothing beside price > 3" in warnings
-    assert "3 filters, 1 filter with operators, 1 pattern; 5 errors, 4 warnings." in warnings
+    assert "3 filters, 1 filter with operators, 1 pattern; 5 errors, 5 warnings." in warnings
 
 
 def test_warnings_alone_are_fine(tmp_path: Path) -> None:
@@ -120,7 +120,16 @@ def test_what_is_said_of_patterns(tmp_path: Path) -> None:
     assert "subscription 'unbound'\n  line 1, column 2: " in result.stderr
     assert "subscription 'feature'\n  line 1, column 10: feature 1 of `predict`: " in result.stderr
     assert "volume > 'a'" in result.stderr
-    assert "'good'" not in result.stdout + result.stderr
+    assert "subscription 'good'" not in result.stdout + result.stderr
+    assert "the patterns 'late', 'loose', 'good' have no partition: on Spark one process" in result.stdout
+
+
+def test_a_pattern_with_a_partition_spreads_out(tmp_path: Path) -> None:
+    shared = "[price > 3 and issue = $x] ; [price < 2 and issue = $x] within 1 h"
+    patterns = [{"id": "by", "when": "[price > 3]{2} by issue"}, {"id": "shared", "when": shared}]
+    result = vedette("check", write_lines(tmp_path / "s.jsonl", patterns), "--schema", _schema(tmp_path))
+    assert result.exit_code == 0
+    assert "no partition" not in result.stdout
 
 
 def test_as_json(tmp_path: Path) -> None:

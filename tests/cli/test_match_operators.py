@@ -312,13 +312,6 @@ def test_attributes_of_calls_that_no_event_has(events: Path, operators: Path, tm
     assert "'zone'" not in said
 
 
-def test_on_spark_it_is_refused(subscriptions: Path, events: Path, operators: Path) -> None:
-    result = vedette("match", subscriptions, events, "-o", "-", "--operators", operators, "--engine", "spark")
-    assert result.exit_code == 1
-    assert "4 of the subscriptions call operators, and on Spark only filters without any are matched" in result.stderr
-    assert "Hint: leave --engine spark out" in result.stderr
-
-
 def test_options_that_change_nothing_are_noted(events: Path, operators: Path, tmp_path: Path) -> None:
     plain = write_lines(tmp_path / "s.jsonl", [SUBSCRIPTIONS[1]])
     said = vedette("match", plain, events, "-o", "-", "--operators", operators, "--planner", "naive").stderr

@@ -230,12 +230,6 @@ def test_patterns_need_times_if_they_speak_of_them(tmp_path: Path, subscriptions
     assert "subscription 'break-in' speaks of time, and the events have none" in result.stderr
 
 
-def test_patterns_are_not_matched_on_spark_so_far(subscriptions: Path, events: Path) -> None:
-    result = vedette("match", subscriptions, events, "-o", "-", "--engine", "spark")
-    assert result.exit_code == 1
-    assert "2 of the subscriptions are patterns over several events, and on Spark only filters" in result.stderr
-
-
 def test_options_that_change_nothing_for_filters(events: Path, tmp_path: Path) -> None:
     subscriptions = write_lines(tmp_path / "filters.jsonl", SUBSCRIPTIONS[:1])
     result = vedette("match", subscriptions, events, "-o", "-", "--lateness", "5min")

@@ -6,15 +6,17 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from vedette.cli.backtest_job import tallied
 from vedette.cli.backtest_report import report
+from vedette.cli.choices import Engine
 from vedette.cli.job import Counted
 from vedette.cli.job import Tally as Totals
 from vedette.cli.lengths import microseconds
-from vedette.cli.match import Job, MatchOptions, look_at, prepare, stream_job
+from vedette.cli.match import Job, MatchOptions, look_at, note_learnt, prepare, stream_job
 from vedette.cli.operator_reports import failures_told, report_operators
 from vedette.cli.places import STANDARD, refuse_clashes, refuse_unwritable
 from vedette.cli.reports import report_lost, report_rejects
@@ -28,7 +30,9 @@ from vedette.files.backtest_samples import Sample
 from vedette.files.backtest_tally import Summary, Tally
 from vedette.files.output import RejectWriter, output_format
 from vedette.language.literals import microseconds_since_epoch, read_timestamp
-from vedette.prediction.held_out import HeldOut
+
+if TYPE_CHECKING:
+    from vedette.cli.on_spark.backtest import SparkBacktest
 
 _FEW = 3  # subscriptions whose samples are shown without being asked for
 
@@ -61,8 +65,12 @@ def backtest(options: BacktestOptions) -> None:
         late = None if matching.late is None else stack.enter_context(RejectWriter(matching.late))
         begin = time.perf_counter()
         job = prepare(matching, totals, terminal)
-        stream = stream_job(job, matching, lateness, late, terminal, until) if job.subscriptions.patterns else None
-        _note_unused(stream, until, terminal)
+        stream = spark = None
+        if matching.engine is Engine.SPARK:
+            spark = _on_spark(job, matching, lateness, late, terminal, until)
+        elif job.subscriptions.patterns:
+            stream = stream_job(job, matching, lateness, late, terminal, until)
+        _note_unused(job, until, terminal)
         look_at(job, stream, matching, terminal, also=frozenset({TIME}))
         if job.calling is not None:
             stack.enter_context(job.calling)
@@ -71,10 +79,12 @@ def backtest(options: BacktestOptions) -> None:
         bar = stack.enter_context(terminal.working("matching", "events"))
         begin = time.perf_counter()
         tally = Tally(list(job.subscriptions), options.samples)
-        for done in tallied(job, stream, tally, Counted(aside, totals)):
+        counted = Counted(aside, totals)
+        for done in tallied(job, stream, tally, counted) if spark is None else spark.tallied(tally, counted):
             bar.show(done, totals.events)
+        tally = tally if spark is None else spark.tally
     totals.matched_s = time.perf_counter() - begin
-    _conclude(options, job, stream, tally, totals, terminal)
+    _conclude(options, job, stream or spark, tally, totals, terminal)
 
 
 def _refuse(options: BacktestOptions, writes: dict[str, str | None]) -> None:
@@ -112,13 +122,32 @@ def _moment(text: str) -> int:
         ) from None
 
 
-def _note_unused(stream: StreamJob | None, until: int | None, terminal: Terminal) -> None:
-    if until is not None and (stream is None or stream.forecaster is None):
+def _on_spark(
+    job: Job,
+    matching: MatchOptions,
+    lateness: int | None,
+    late: RejectWriter | None,
+    terminal: Terminal,
+    until: int | None,
+) -> SparkBacktest:
+    from vedette.cli.on_spark.backtest import SparkBacktest
+
+    note_learnt(job, until, terminal)
+    return SparkBacktest(job, matching, lateness, late, terminal, until)
+
+
+def _note_unused(job: Job, until: int | None, terminal: Terminal) -> None:
+    if until is not None and all(record.predict is None for record in job.subscriptions.patterns.values()):
         terminal.note("Nothing asks for forecasts (with `predict`): --train-until changes nothing here")
 
 
 def _conclude(
-    options: BacktestOptions, job: Job, stream: StreamJob | None, tally: Tally, totals: Totals, terminal: Terminal
+    options: BacktestOptions,
+    job: Job,
+    engine: StreamJob | SparkBacktest | None,
+    tally: Tally,
+    totals: Totals,
+    terminal: Terminal,
 ) -> None:
     """Write and tell what came of it."""
     summaries, samples = tally.summaries(), tally.samples()
@@ -132,9 +161,9 @@ def _conclude(
         write_text(options.plot, picture(summaries, tally.events).to_svg())
     _tell(options, summaries, tally, samples, terminal)
     report_rejects(totals, options.matching.rejects, terminal)
-    if stream is not None:
-        report_lost(stream.matcher.counts, options.matching.late, options.matching.cap, terminal)
-        if isinstance(stream.forecaster, HeldOut) and not stream.forecaster.learnt:
+    if engine is not None:
+        report_lost(engine.counts, options.matching.late, options.matching.cap, terminal)
+        if engine.learnt == 0:
             terminal.warn(f"no event is before {options.train_until}: forecasts had nothing to learn from")
     if job.calling is not None:
         report_operators(job.calling, terminal)

@@ -15,6 +15,7 @@ from rich.text import Text
 from vedette.cli.endings import BAD_INPUT
 from vedette.cli.places import refuse_clashes
 from vedette.cli.terminal import Terminal, counted, error_console, output_console
+from vedette.composite.explain import partition_of
 from vedette.composite.lint import lint
 from vedette.errors import FilterError, NotSupported
 from vedette.files.operator_calls import OperatorCalls, has_operators
@@ -31,6 +32,7 @@ from vedette.language.parser import parse
 from vedette.matching.patterns import NEEDS_PATTERN, Predict
 from vedette.schema.schema import Schema
 
+_SHOWN = 5  # ids in one line
 _STRIDE = 256  # records between two looks at the progress
 
 
@@ -42,6 +44,7 @@ class Findings:
     kinds: Counter[str] = field(default_factory=Counter)  # filters, patterns, with operators, expired
     problems: list[Problem] = field(default_factory=list)
     unknown_keys: set[str] = field(default_factory=set)  # of records; each is told once
+    unpartitioned: list[str] = field(default_factory=list)  # patterns that one process follows, on Spark too
 
     def count(self, severity: str) -> int:
         """How many errors, or warnings."""
@@ -98,6 +101,8 @@ def _check_one(record: SubscriptionRecord, schema: Schema | None, calls: Operato
                 Predict.of(record.predict).check(schema or Schema({}, closed=False))
             calls.check_record(record, schema)
             findings.kinds["pattern"] += 1
+            if not partition_of(expression):
+                findings.unpartitioned.append(record.id)
         else:
             called = has_operators(checked)
             if called:
@@ -157,6 +162,8 @@ def _show(findings: Findings, *, with_schema: bool, quiet: bool) -> None:
             _show_problem(problem, findings.source, errors if is_error else out)
     if quiet:
         return
+    if findings.unpartitioned:
+        out.print(_of_one_partition(findings.unpartitioned))
     out.print(_summary(findings))
     if not with_schema:
         out.print("With --schema, names and types of attributes are checked too.", style="dim")
@@ -165,6 +172,16 @@ def _show(findings: Findings, *, with_schema: bool, quiet: bool) -> None:
 def _show_problem(problem: Problem, source: str, console: Console) -> None:
     label = ("Error: ", "bold red") if problem.severity == "error" else ("Warning: ", "bold yellow")
     console.print(Text.assemble(label, (problem.where(source), "bold"), f"\n{problem}\n"))
+
+
+def _of_one_partition(ids: Sequence[str]) -> Text:
+    """One line for all of them: it matters only where a stream is large."""
+    shown = ", ".join(map(repr, ids[:_SHOWN])) + (f" and {len(ids) - _SHOWN:,} more" if len(ids) > _SHOWN else "")
+    which = f"the pattern {shown} has" if len(ids) == 1 else f"the patterns {shown} have"
+    return Text.assemble(
+        ("Warning: ", "bold yellow"),
+        f"{which} no partition: on Spark one process follows all events for it; `by` an attribute lets it spread out\n",
+    )
 
 
 def _summary(findings: Findings) -> Text:
@@ -176,7 +193,7 @@ def _summary(findings: Findings) -> Text:
         *([counted(kinds["pattern"], "pattern")] if kinds["pattern"] else []),
         *([f"{kinds['expired']:,} expired and left out"] if kinds["expired"] else []),
     ]
-    errors, warnings = findings.count("error"), findings.count("warning")
+    errors, warnings = findings.count("error"), findings.count("warning") + bool(findings.unpartitioned)
     verdict = ("no problems", "bold green")
     if errors or warnings:
         verdict = (
@@ -200,6 +217,7 @@ def _record(findings: Findings) -> dict[str, Any]:
         "expired": kinds["expired"],
         "errors": findings.count("error"),
         "warnings": findings.count("warning"),
+        "unpartitioned": findings.unpartitioned,
         "findings": [_finding(problem) for problem in findings.problems],
     }
 

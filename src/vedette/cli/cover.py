@@ -5,38 +5,29 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import typer
 
+from vedette.cli.choices import Engine
 from vedette.cli.places import refuse_clashes, refuse_unwritable
 from vedette.cli.terminal import Terminal, counted
-from vedette.covering.cover_set import Answer, CoveringSet, Opaque
+from vedette.covering.cover_set import Answer, CoveringSet
 from vedette.covering.covers import BUDGET, Method
 from vedette.covering.pictures import picture
 from vedette.errors import FilterError, InputError, NotSupported
+from vedette.files.cover_records import record_of, said_of, table_of
 from vedette.files.output import output_format, written
-from vedette.files.problems import BadSubscriptions, Problem, refusal
+from vedette.files.problems import BadSubscriptions, Problem
 from vedette.files.schemas import read_schema
 from vedette.files.subscriptions import SubscriptionFile, SubscriptionRecord, read_subscriptions
+from vedette.matching.subscriptions import schema_of
+from vedette.schema.schema import Schema
 
 _STRIDE = 64  # records between two looks at the progress
-_PARQUET = pa.schema(
-    [
-        ("subscription", pa.string()),
-        ("covered", pa.bool_()),
-        ("by", pa.list_(pa.string())),
-        ("method", pa.string()),
-        ("certain", pa.bool_()),
-        ("error", pa.float64()),
-        ("witness", pa.string()),
-    ]
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +40,8 @@ class CoverOptions:
     error: float = 1e-6
     budget: int = BUDGET
     schema: str | None = None
+    engine: Engine = Engine.LOCAL
+    threads: int | None = None
     witness: bool = False
     picture: str | None = None
     subscription: str | None = None
@@ -75,7 +68,7 @@ def cover(options: CoverOptions) -> None:
             refuse_unwritable(str(place))
     terminal = Terminal(quiet=options.quiet)
     begin = time.perf_counter()
-    schema = None if options.schema is None else read_schema(options.schema)
+    schema = schema_of(None if options.schema is None else read_schema(options.schema))
     file = read_subscriptions(options.subscriptions, format=options.subscriptions_format)
     found = CoveringSet(
         schema,
@@ -84,7 +77,7 @@ def cover(options: CoverOptions) -> None:
         budget=options.budget,
         witnesses=options.witness or options.picture is not None,
     )
-    answers, drawn = _answers(file, found, options, terminal)
+    answers, drawn = _answers(file, found, schema, options, terminal)
     _write(answers, options, format)
     if options.picture is not None and drawn is not None:
         _write_text(options.picture, drawn)
@@ -95,21 +88,20 @@ def cover(options: CoverOptions) -> None:
 
 
 def _answers(
-    file: SubscriptionFile, found: CoveringSet, options: CoverOptions, terminal: Terminal
+    file: SubscriptionFile, found: CoveringSet, schema: Schema, options: CoverOptions, terminal: Terminal
 ) -> tuple[list[Answer], str | None]:
     """All answers, and the picture that was asked for; BadSubscriptions for what makes no sense."""
     answers: list[Answer] = []
     problems: list[Problem] = []
     drawn: str | None = None
     with terminal.working("covering", "subscriptions") as bar:
-        for number, record in enumerate(file, 1):
-            try:
-                answers.append(_added(record, found))
-            except (FilterError, NotSupported) as error:
-                problems.append(Problem.of_error(record, error))
-            else:
+        for number, (record, answer) in enumerate(_each(file, found, schema, options, terminal), 1):
+            if isinstance(answer, Answer):
+                answers.append(answer)
                 if record.id == options.subscription:
-                    drawn = picture(found, answers[-1]).to_svg()
+                    drawn = picture(found, answer).to_svg()
+            else:
+                problems.append(Problem.of_error(record, answer))
             if number % _STRIDE == 0:
                 bar.show(file.progress, number)
     problems += map(Problem.of_reject, file.rejects)
@@ -120,50 +112,51 @@ def _answers(
     return answers, drawn
 
 
-def _added(record: SubscriptionRecord, found: CoveringSet) -> Answer:
-    refused = refusal(record, patterns=True)
-    if refused is not None:
-        raise refused
-    if record.predict is None:
-        return found.add(record.id, record.when)
-    # Forecasts are told beside matches, so that only a pattern with the same wish says the same.
-    return found.add(record.id, Opaque(f"{record.when}\n{json.dumps(record.predict, sort_keys=True)}", pattern=True))
+def _each(
+    file: SubscriptionFile, found: CoveringSet, schema: Schema, options: CoverOptions, terminal: Terminal
+) -> Iterator[tuple[SubscriptionRecord, Answer | FilterError | NotSupported]]:
+    """Every record with its answer, or with what is wrong with it."""
+    if options.engine is Engine.SPARK:
+        yield from _each_on_spark(file, found, schema, options, terminal)
+        return
+    for record in file:
+        try:
+            yield record, found.add(record.id, said_of(record))
+        except (FilterError, NotSupported) as error:
+            yield record, error
+
+
+def _each_on_spark(
+    file: SubscriptionFile, found: CoveringSet, schema: Schema, options: CoverOptions, terminal: Terminal
+) -> Iterator[tuple[SubscriptionRecord, Answer | FilterError | NotSupported]]:
+    from vedette.covering.covers import Settings
+    from vedette.spark.covering.cover import decided
+    from vedette.spark.covering.jobs import Jobs
+    from vedette.spark.covering.rounds import Rounds
+    from vedette.spark.session import session
+
+    with terminal.working("starting Spark"):
+        spark = session(master=None if options.threads is None else f"local[{options.threads}]")
+    settings = Settings(options.method, options.error, options.budget)
+    records = list(file)
+    yield from zip(records, decided(records, Rounds(Jobs(spark), found, schema, settings)), strict=True)
 
 
 # ---------------------------------------------------------------- what is written
 
 
 def _write(answers: Sequence[Answer], options: CoverOptions, format: str) -> None:
-    records = [_record(answer, options.witness) for answer in answers]
     if format != "parquet":
-        lines = (json.dumps(record, ensure_ascii=False) for record in records)
+        lines = (json.dumps(record_of(answer, witness=options.witness), ensure_ascii=False) for answer in answers)
         _write_text(options.out, "".join(f"{line}\n" for line in lines))
         return
-    for record in records:
-        if "witness" in record:
-            record["witness"] = json.dumps(record["witness"], ensure_ascii=False)
     with written(options.out) as stream:
-        pq.write_table(pa.Table.from_pylist(records, _PARQUET), stream)
+        pq.write_table(table_of(answers, witness=options.witness), stream)
 
 
 def _write_text(place: str, text: str) -> None:
     with written(place) as stream:
         stream.write(text.encode())
-
-
-def _record(answer: Answer, with_witness: bool) -> dict[str, Any]:
-    record: dict[str, Any] = {
-        "subscription": answer.subscription,
-        "covered": answer.covered,
-        "by": list(answer.by),
-        "method": answer.method,
-        "certain": answer.certain,
-    }
-    if answer.error:
-        record["error"] = answer.error
-    if with_witness and answer.witness is not None:
-        record["witness"] = dict(answer.witness)
-    return record
 
 
 def _summary(answers: Sequence[Answer], seconds: float) -> str:

@@ -229,6 +229,7 @@ def train_command(
     context: Annotated[
         int, typer.Option(min=0, max=6, metavar="N", help="How many of the last events refine a forecast.")
     ] = 6,
+    engine: Annotated[Engine, typer.Option(help="Where learning runs.")] = Engine.LOCAL,
     schema: SchemaPlace = None,
     operators: OperatorsPlace = None,
     rejects: Annotated[
@@ -254,6 +255,7 @@ def train_command(
             history=history,
             out=output,
             context=context,
+            engine=engine,
             schema=schema,
             operators=operators,
             rejects=rejects,
@@ -275,6 +277,7 @@ def backtest_command(
         str | None,
         typer.Option("--output", "-o", metavar="OUT", help="Counts by subscription and day, as JSONL or Parquet."),
     ] = None,
+    engine: Annotated[Engine, typer.Option(help="Where matching runs.")] = Engine.LOCAL,
     samples: Annotated[
         int, typer.Option(min=0, max=1000, metavar="K", help="How many examples are kept of each subscription.")
     ] = 5,
@@ -343,6 +346,7 @@ def backtest_command(
         subscriptions=subscriptions,
         events=history,
         out="",
+        engine=engine,
         schema=schema,
         operators=operators,
         planner=planner,
@@ -404,6 +408,7 @@ def cover_command(
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="OUT", help="JSONL or Parquet file; `-`: standard output.")
     ],
+    engine: Annotated[Engine, typer.Option(help="Where it runs.")] = Engine.LOCAL,
     method: Annotated[
         CoverMethod, typer.Option(help="What others may do: one alone, points drawn at random, all together.")
     ] = CoverMethod.AUTO,
@@ -423,6 +428,9 @@ def cover_command(
     subscription: Annotated[
         str | None, typer.Option("--subscription", "-s", metavar="ID", help="Which one to draw.")
     ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, max=1024, metavar="N", help="Threads of Spark.", show_default="all cores")
+    ] = None,
     subscriptions_format: ReadSubscriptionsAs = None,
     output_format: Annotated[OutputFormat | None, typer.Option(help="Instead of what the name's ending says.")] = None,
     quiet: Quiet = False,
@@ -440,6 +448,8 @@ def cover_command(
         CoverOptions(
             subscriptions=subscriptions,
             out=output,
+            engine=engine,
+            threads=threads,
             method=method.value,
             error=error,
             budget=budget,
@@ -548,6 +558,17 @@ def run_command(
         run.check(pipeline, quiet=quiet)
     else:
         run.run(pipeline, metrics=metrics, quiet=quiet, debug=debug)
+
+
+@app.command("checkpoint")
+def checkpoint_command(
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="What a pipeline file calls `checkpoint`.")],
+    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Show what the checkpoint of a pipeline holds: how far it came, its subscriptions, where patterns stand."""
+    from vedette.cli.checkpoint import checkpoint
+
+    checkpoint(folder, json=json)
 
 
 @app.command("demo")

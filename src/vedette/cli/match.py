@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vedette.cli.choices import Covering, Engine, Index
-from vedette.cli.job import SHOWN, Output, Tally
+from vedette.cli.job import Output, Tally
 from vedette.cli.lengths import microseconds
 from vedette.cli.loading import load_by_events
 from vedette.cli.operator_reports import failures_told, report_operators
@@ -31,6 +31,7 @@ from vedette.matching.view import Events
 from vedette.schema.columns import Column
 
 if TYPE_CHECKING:
+    from vedette.cli.on_spark.match import SparkJob
     from vedette.cli.stream_job import StreamJob
     from vedette.covering.matcher import CoveringMatcher
     from vedette.files.operator_filters import OperatorFilters
@@ -88,18 +89,22 @@ def match(options: MatchOptions) -> Tally:
         begin = time.perf_counter()
         tally = Tally()
         job = prepare(options, tally, terminal)
-        stream = stream_job(job, options, lateness, late, terminal) if job.subscriptions.patterns else None
+        patterns = bool(job.subscriptions.patterns)
+        stream = spark = None
+        if options.engine is Engine.SPARK:
+            spark = _spark_job(job, options, lateness, late, terminal)
+        elif patterns:
+            stream = stream_job(job, options, lateness, late, terminal)
         look_at(job, stream, options, terminal)
-        if stream is not None:
-            engine = _streamed(job, stream)
-        else:
-            engine = _spark(job, options, terminal) if options.engine is Engine.SPARK else _local(job)
+        engine = _local(job) if stream is None else _streamed(job, stream)
+        if spark is not None:
+            engine = spark.match
         if job.calling is not None:
             stack.enter_context(job.calling)
         stack.enter_context(failures_told(terminal))
         tally.prepared_s = time.perf_counter() - begin
         out = out or stack.enter_context(_writer(options))
-        out.with_notices = stream is not None
+        out.with_notices = patterns
         out.with_bindings = job.operators is not None and job.operators.binds
         alone = options.out != STANDARD or not sys.stdout.isatty()  # else it would be drawn into the matches
         bar = stack.enter_context(terminal.working("matching", "events", shown=alone))
@@ -108,8 +113,9 @@ def match(options: MatchOptions) -> Tally:
             bar.show(done, tally.events)
     tally.matched_s = time.perf_counter() - begin
     report_rejects(tally, options.rejects, terminal)
-    if stream is not None:
-        report_lost(stream.matcher.counts, options.late, options.cap, terminal)
+    lossy = stream or spark
+    if lossy is not None:
+        report_lost(lossy.counts, options.late, options.cap, terminal)
     if job.calling is not None:
         report_operators(job.calling, terminal)
     if job.covering is not None:
@@ -164,8 +170,7 @@ def stream_job(
     """What matches where some subscriptions are patterns."""
     from vedette.cli.stream_job import StreamJob
 
-    if train_until is None:
-        report_learnt(job.subscriptions.patterns.values(), job.model, terminal, called=job.calling is not None)
+    note_learnt(job, train_until, terminal)
     return StreamJob(
         job.subscriptions,
         job.chunks,
@@ -176,6 +181,21 @@ def stream_job(
         calling=job.calling,
         train_until=train_until,
     )
+
+
+def note_learnt(job: Job, train_until: int | None, terminal: Terminal) -> None:
+    """Say what forecasts are made from, unless they learn from the same events up to a moment."""
+    if train_until is None and job.subscriptions.patterns:
+        report_learnt(job.subscriptions.patterns.values(), job.model, terminal, called=job.calling is not None)
+
+
+def _spark_job(
+    job: Job, options: MatchOptions, lateness: int | None, late: RejectWriter | None, terminal: Terminal
+) -> SparkJob:
+    from vedette.cli.on_spark.match import SparkJob
+
+    note_learnt(job, None, terminal)
+    return SparkJob(job, options, lateness, late, terminal)
 
 
 def _streamed(job: Job, stream: StreamJob) -> _MatchAll:
@@ -202,15 +222,14 @@ def look_at(
 
 
 def _refuse_on_spark(subscriptions: Subscriptions) -> None:
-    for count, one, many, so_far in (
-        (len(subscriptions.patterns), "is a pattern", "are patterns", "over several events, and on Spark only filters"),
-        (len(subscriptions.with_operators), "calls", "call", "operators, and on Spark only filters without any"),
-    ):
-        if count:
-            raise NotSupported(
-                f"{count:,} of the subscriptions {one if count == 1 else many} {so_far} are matched so far\n"
-                "Hint: leave --engine spark out, or these subscriptions"
-            )
+    """What only one process can do so far."""
+    patterns = [record for record in subscriptions.patterns.values() if patterns_call([record], subscriptions.schema)]
+    if patterns:
+        are = "is a pattern whose steps call" if len(patterns) == 1 else "are patterns whose steps call"
+        raise NotSupported(
+            f"{len(patterns):,} of the subscriptions {are} operators, and on Spark only filters of a file may so far\n"
+            "Hint: leave --engine spark out, or these subscriptions"
+        )
 
 
 def _note_unused(options: MatchOptions, subscriptions: Subscriptions, calls: bool, terminal: Terminal) -> None:
@@ -224,26 +243,6 @@ def _note_unused(options: MatchOptions, subscriptions: Subscriptions, calls: boo
         terminal.note("Nothing calls an operator: --operators changes nothing here")
     if not patterns and (options.lateness is not None or options.late is not None):
         terminal.note("There are no patterns, so events are matched as they come: --lateness and --late change nothing")
-
-
-def _spark(job: Job, options: MatchOptions, terminal: Terminal) -> _MatchAll:
-    from vedette.spark.file_job import match_cuts, sizes
-    from vedette.spark.session import session
-    from vedette.spark.snapshots import ship
-
-    with terminal.working("starting Spark"):
-        spark = session(master=None if options.threads is None else f"local[{options.threads}]")
-        shipped = ship(job.matcher, spark)
-
-    def match_all(output: Output) -> Iterator[float | None]:
-        cuts = job.events.pieces(sizes(spark, job.matches_per_event))
-        rejects = SHOWN if options.rejects is None else None
-        for found in match_cuts(spark, cuts, shipped, job.columns, rejects=rejects):
-            output.take(found.ids, found.event, found.subscription)
-            output.count(found.read, found.rejected, found.rejects)
-            yield found.done
-
-    return match_all
 
 
 def prepare(options: MatchOptions, tally: Tally, terminal: Terminal) -> Job:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.cli.job import Counted, Output
-from vedette.composite.matcher import Outcome, PatternMatcher
+from vedette.composite.matcher import Counts, Outcome, PatternMatcher
 from vedette.composite.outputs import PatternMatches
 from vedette.composite.telling import Telling
 from vedette.files.chunks import EventChunk, RejectedEvent
@@ -91,6 +91,16 @@ class StreamJob:
         self._calls_twice = bool(subscriptions.with_operators) and self.matcher.operators is not None
         self._arrived = 0
 
+    @property
+    def counts(self) -> Counts:
+        """Events that did not count for patterns, and partial matches that were given up."""
+        return self.matcher.counts
+
+    @property
+    def learnt(self) -> int | None:
+        """Rows that forecasts have learnt from, where they learn only up to a moment."""
+        return self.forecaster.learnt if isinstance(self.forecaster, HeldOut) else None
+
     def match(
         self, chunks: Iterator[EventChunk], progress: Any, counted: Counted, hearer: Hearer
     ) -> Iterator[float | None]:
@@ -106,23 +116,25 @@ class StreamJob:
 
     def _take(self, chunk: EventChunk, counted: Counted, hearer: Hearer) -> None:
         ids = chunk.ids
-        rejected: set[int] = set()
+        rejects: list[RejectedEvent] = []
         matched: list[MatchedSlice] = []
         shared = Shared(chunk.rows, {}) if self._calls_twice else None
         for found in self._filters.match(chunk, shared):
-            counted.count(found.read, len(found.rejects), found.rejects)
-            rejected.update(reject.row for reject in found.rejects)
+            counted.count(found.read, 0, ())
+            rejects += found.rejects
             matched.append(found)
-        fine = chunk.without(rejected)
+        fine = chunk.without({reject.row for reject in rejects})
         hearer.arrive(self._arrived, fine)
         numbers = self._arrived + np.searchsorted(fine.rows, chunk.rows)
         for found in matched:
             events = events_of(found.rows, found.begin).astype(np.int64)
             rows = Found(numbers[events], self._filter_places[found.rows.subscription])
             hearer.filters(rows, ids.take(pa.array(events)), found.notices)
-        self._follow(fine, counted, shared and shared._replace(numbers=fine.rows), hearer)
+        rejects += self._follow(fine, shared and shared._replace(numbers=fine.rows), hearer)
+        rejects.sort(key=lambda reject: reject.row)
+        counted.count(0, len(rejects), rejects)
 
-    def _follow(self, chunk: EventChunk, counted: Counted, shared: Shared | None, hearer: Hearer) -> None:
+    def _follow(self, chunk: EventChunk, shared: Shared | None, hearer: Hearer) -> list[RejectedEvent]:
         """Let patterns see the events; what only they cannot read is rejected for them alone."""
         rejects: list[Reject] = []
         source = None
@@ -130,7 +142,6 @@ class StreamJob:
             source = EventSource(chunk.events, self.matcher.schema, chunk.ids, shared)
         self._telling.keep(self._arrived, chunk.ids.to_pylist(), chunk.events)
         outcome = self.matcher.process(chunk.events, ids=chunk.own_ids.to_pylist(), rejects=rejects, source=source)
-        counted.count(0, len(rejects), chunk.rejected(rejects))
         if self._late is not None:
             self._late.write(_late_events(chunk, outcome.late - self._arrived))
         self._arrived += len(chunk)
@@ -139,6 +150,7 @@ class StreamJob:
             remembered = self.matcher.remembered()
             self._telling.forget(remembered)
             hearer.forget(remembered)
+        return chunk.rejected(rejects)
 
     # ------------------------------------------------------------ what was found
 
@@ -190,6 +202,10 @@ class Held:
         """Keep matches or predictions, with all that is said of them."""
         for row, (number, place) in enumerate(zip(found.numbers.tolist(), found.places.tolist(), strict=True)):
             self._told.append((number, place, *said(row)))
+
+    def told(self, number: int, place: int, id_: str, notice: Notice) -> None:
+        """Keep one match or prediction."""
+        self._told.append((number, place, id_, notice))
 
     def forget(self, but: NDArray[np.int64]) -> None:
         """Nothing is kept of events alone."""

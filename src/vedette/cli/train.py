@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import Protocol
 
-from vedette.cli.job import Tally
+from vedette.cli.choices import Engine
+from vedette.cli.job import Counted, Tally
 from vedette.cli.loading import load_by_events
 from vedette.cli.operator_reports import failures_told, report_operators
 from vedette.cli.places import refuse_clashes, refuse_unwritable
 from vedette.cli.reports import note_schema, report_learnt, report_lost, report_rejects
 from vedette.cli.streams import EventStream, paths_of
 from vedette.cli.terminal import Terminal, counted
-from vedette.composite.matcher import PatternMatcher
+from vedette.composite.matcher import Counts, PatternMatcher
 from vedette.composite.telling import asked
 from vedette.errors import InputError
 from vedette.files.chunks import EventChunk, RejectedEvent
@@ -43,6 +46,7 @@ class TrainOptions:
     context: int = 6
     schema: str | None = None
     operators: str | None = None
+    engine: Engine = Engine.LOCAL
     rejects: str | None = None
     cap: int = 10_000
     subscriptions_format: str | None = None
@@ -64,27 +68,31 @@ def train(options: TrainOptions) -> None:
     refuse_unwritable(options.out)
     terminal = Terminal(quiet=options.quiet)
     begin = time.perf_counter()
+    tally = Tally()
     with ExitStack() as stack:
         aside = None if options.rejects is None else stack.enter_context(RejectWriter(options.rejects))
         history = _history(options, terminal)
         stack.enter_context(history.calling)
         stack.enter_context(failures_told(terminal))
+        learner = _learner(history, options, terminal)
         if aside is None:
             history.narrow()
         bar = stack.enter_context(terminal.working("learning", "events"))
-        for chunk in history.events:
-            rejects = history.see(chunk)
-            if aside is not None:
-                aside.write(rejects)
-            bar.show(history.events.progress, history.tally.events)
-        model = history.model()
+        for done in learner.learn(Counted(aside, tally)):
+            bar.show(done, tally.events)
+        if tally.events == tally.rejected:
+            why = "all of its events are rejected" if tally.events else "it has no events"
+            raise InputError(
+                f"nothing can be learnt from {history.events.name}: {why}\n"
+                "Hint: a history is events as they happened, with the attributes that the subscriptions speak of"
+            )
+        model = learner.model()
         with terminal.working("writing the model"):
             model.save(options.out)
-    tally, patterns = history.tally, history.subscriptions.patterns
     report_rejects(tally, options.rejects, terminal)
-    report_lost(history.matcher.counts, None, options.cap, terminal)
-    if any(record.predict is not None for record in patterns.values()):
-        report_learnt(patterns.values(), model, terminal)
+    report_lost(learner.counts, None, options.cap, terminal)
+    if any(record.predict is not None for record in history.patterns):
+        report_learnt(history.patterns, model, terminal)
     if history.calls:
         report_operators(history.calling, terminal)
     elif options.operators is not None:
@@ -96,20 +104,42 @@ def train(options: TrainOptions) -> None:
     )
 
 
-def _history(options: TrainOptions, terminal: Terminal) -> _History:
+def _history(options: TrainOptions, terminal: Terminal) -> History:
     """What is to be learnt of, and from what."""
     given = None if options.schema is None else read_schema(options.schema)
     calls = OperatorCalls(options.operators)
     file = read_subscriptions(options.subscriptions, format=options.subscriptions_format)
-    events = EventStream(options.history, options.events_format, given)
+    events = EventStream(options.history, options.events_format, given, replayed=options.engine is Engine.SPARK)
     if given is None:
         note_schema(events, terminal)
     learnt = _learnt_of(load_by_events(file, events, terminal, calls), options.subscriptions)
-    return _History(learnt, events, calls, given, file.name, options)
+    return History(learnt, events, calls, given, file.name, options)
 
 
-class _History:
-    """Events as they happened, and everything that learns from them."""
+def _learner(history: History, options: TrainOptions, terminal: Terminal) -> Learner:
+    if options.engine is Engine.LOCAL:
+        return _Local(history)
+    from vedette.cli.on_spark.train import SparkLearner
+
+    return SparkLearner(history, terminal)
+
+
+class Learner(Protocol):
+    """An engine that learns."""
+
+    @property
+    def counts(self) -> Counts:
+        """Events that did not count, and partial matches that were given up; once all is learnt."""
+
+    def learn(self, output: Counted) -> Iterator[float | None]:
+        """Learn from all events and count them; says from time to time how much of the source is done."""
+
+    def model(self) -> Model:
+        """What was learnt."""
+
+
+class History:
+    """Events as they happened, and what is to be learnt from them, by whichever engine."""
 
     def __init__(
         self,
@@ -120,59 +150,76 @@ class _History:
         source: str,
         options: TrainOptions,
     ) -> None:
-        self.subscriptions, self.events, self.tally = subscriptions, events, Tally()
-        patterns = subscriptions.patterns.values()
-        in_patterns = patterns_call(patterns, events.schema)
+        self.subscriptions, self.events = subscriptions, events
+        self.patterns = list(subscriptions.patterns.values())
+        self.settings, self.keeps_rejects = Settings(context=options.context), options.rejects is not None
+        in_patterns = patterns_call(self.patterns, events.schema)
         if in_patterns:
             calls.refuse_wrong(events.schema, source)
         self.calls = in_patterns or bool(subscriptions.with_operators)
         self.calling = Calling(calls.operators if self.calls else Operators())
         filters = operator_filters(subscriptions, calls, self.calling, source) if subscriptions.with_operators else None
-        nobody = Subscriptions(subscriptions.schema).compile("scan")
-        wanted = asked(patterns, events.schema)
-        columns = dict.fromkeys((*columns_read(nobody, given), *wanted.columns))
+        self.filters = filters
+        self.nobody = Subscriptions(subscriptions.schema).compile("scan")
+        wanted = asked(self.patterns, events.schema)
+        columns = dict.fromkeys((*columns_read(self.nobody, given), *wanted.columns))
         if filters is not None:
             columns |= dict.fromkeys(filters.matcher.columns)
-        self._chunks = ChunkMatcher(nobody, tuple(columns), operators=filters)
-        self.matcher = PatternMatcher(patterns, events.schema, lateness=None, cap=options.cap, calling=self.calling)
+        self.columns = tuple(columns)
+        self.matcher = PatternMatcher(
+            self.patterns, events.schema, lateness=None, cap=options.cap, calling=self.calling
+        )
         self._paths = wanted.paths | paths_of(columns)
         callers = (None if filters is None else filters.matcher, self.matcher.operators)
-        self._callers = [each for each in callers if each is not None]
-        self._trainer = Trainer(patterns, Settings(context=options.context))
+        self.callers = [each for each in callers if each is not None]
 
     def narrow(self) -> None:
         """Read no column that nobody looks at."""
-        if all(each.paths is not None for each in self._callers):
-            self.events.only(self._paths.union(*(each.named for each in self._callers)))
+        if all(each.paths is not None for each in self.callers):
+            self.events.only(self._paths.union(*(each.named for each in self.callers)))
 
-    def see(self, chunk: EventChunk) -> list[RejectedEvent]:
-        """Learn from some events; those that cannot be learnt from."""
+
+class _Local:
+    """Learns in this process."""
+
+    def __init__(self, history: History) -> None:
+        self._history, self._matcher = history, history.matcher
+        self._chunks = ChunkMatcher(history.nobody, history.columns, operators=history.filters)
+        self._trainer = Trainer(history.patterns, history.settings)
+
+    @property
+    def counts(self) -> Counts:
+        """Of the patterns."""
+        return self._matcher.counts
+
+    def learn(self, output: Counted) -> Iterator[float | None]:
+        """Chunk by chunk; patterns see all events in the order of their time, at the end."""
+        for chunk in self._history.events:
+            self._see(chunk, output)
+            yield self._history.events.progress
+        self._trainer.see(self._matcher.finish().observations)
+
+    def _see(self, chunk: EventChunk, output: Counted) -> None:
         rejects: list[RejectedEvent] = []
-        shared = Shared(chunk.rows, {}) if len(self._callers) > 1 else None
+        read = 0
+        shared = Shared(chunk.rows, {}) if len(self._history.callers) > 1 else None
         for found in self._chunks.match(chunk, shared):
-            self.tally.count(found.read, len(found.rejects), found.rejects)
+            read += found.read
             rejects += found.rejects
         fine = chunk.without({reject.row for reject in rejects})
         untimed: list[Reject] = []
         source = None
-        if self.matcher.operators is not None:
+        if self._matcher.operators is not None:
             shared = shared and shared._replace(numbers=fine.rows)
-            source = EventSource(fine.events, self.matcher.schema, fine.ids, shared)
-        outcome = self.matcher.process(fine.events, ids=fine.own_ids.to_pylist(), rejects=untimed, source=source)
-        self.tally.count(0, len(untimed), fine.rejected(untimed))
+            source = EventSource(fine.events, self._matcher.schema, fine.ids, shared)
+        outcome = self._matcher.process(fine.events, ids=fine.own_ids.to_pylist(), rejects=untimed, source=source)
+        rejects = sorted(rejects + fine.rejected(untimed), key=lambda reject: reject.row)
+        output.count(read, len(rejects), rejects)
         self._trainer.see(outcome.observations)
-        return rejects + fine.rejected(untimed)
 
     def model(self) -> Model:
-        """What was learnt; InputError if there was nothing to learn from."""
-        self._trainer.see(self.matcher.finish().observations)
-        if self.tally.events == self.tally.rejected:
-            why = "all of its events are rejected" if self.tally.events else "it has no events"
-            raise InputError(
-                f"nothing can be learnt from {self.events.name}: {why}\n"
-                "Hint: a history is events as they happened, with the attributes that the subscriptions speak of"
-            )
-        return self._trainer.model(self.calling.statistics)
+        """What was learnt so far."""
+        return self._trainer.model(self._history.calling.statistics)
 
 
 def _learnt_of(subscriptions: Subscriptions, source: str) -> Subscriptions:

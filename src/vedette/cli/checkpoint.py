@@ -1,0 +1,68 @@
+"""`vedette checkpoint`: what the checkpoint of a pipeline holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import orjson
+import typer
+
+from vedette.cli.terminal import counted
+
+_SHOWN = 10  # ids of patterns
+
+
+def checkpoint(folder: str, *, json: bool) -> None:
+    """Say it on standard output."""
+    from vedette.spark.pipeline.inspect import inspect
+
+    found = inspect(folder, _session)
+    if json:
+        typer.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2).decode())
+    else:
+        typer.echo("\n".join(_lines(folder, found)))
+
+
+def _session() -> Any:
+    from vedette.spark.session import session
+
+    return session(app="vedette checkpoint")
+
+
+def _lines(folder: str, found: Mapping[str, Any]) -> Iterator[str]:
+    facts = dict(found["facts"])
+    name, type_ = facts.pop("pipeline", "?"), facts.pop("type", "?")
+    where = ", ".join(f"{key} {value}" for key, value in facts.items() if key != "patterns")
+    yield f"{folder}: the checkpoint of the pipeline {name}, made by Vedette {found['library']}"
+    yield f"  source: {type_}{f', {where}' if where else ''}"
+    yield f"  micro-batches: {_batches(found)}"
+    subscribed = found["subscriptions"]
+    if subscribed is None:
+        return
+    yield (
+        f"  subscriptions: version {subscribed['version']} of {counted(subscribed['count'], 'subscription')}, "
+        f"since micro-batch {subscribed['since']}"
+    )
+    patterns = subscribed["patterns"]
+    if patterns is None:
+        return
+    ids = ", ".join(patterns[:_SHOWN]) + (f" and {len(patterns) - _SHOWN:,} more" if len(patterns) > _SHOWN else "")
+    yield f"  patterns: {counted(len(patterns), 'pattern')}{f' ({ids})' if ids else ''}"
+    for place in found.get("state", ()):
+        by = f"by {', '.join(place['by'])}" if place["by"] else "without a partition"
+        begun = counted(place["partial matches"], "partial match", "partial matches")
+        yield (
+            f"    {by}: {counted(place['events'], 'event')} in {counted(place['shards'], 'shard')}, "
+            f"{begun}, {place['held back']:,} held back, "
+            f"{counted(place['duplicates'], 'duplicate')}, {place['shed']:,} given up; "
+            f"{place['bytes'] / 1024:,.0f} KiB of state"
+        )
+
+
+def _batches(found: Mapping[str, Any]) -> str:
+    if found["newest"] is None:
+        return "none has begun"
+    done = found["newest"] if found["pending"] else found["newest"] + 1
+    cut = f"; micro-batch {found['newest']} was cut short, and will be run again" if found["pending"] else ""
+    return f"{done:,} done{cut}"

@@ -1,0 +1,1 @@
+"""Commands over files with `--engine spark`: loaded only where that is asked for."""
