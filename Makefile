@@ -15,9 +15,9 @@ test: setup
 	@$(BIN)/python -m pytest -n 2 --dist worksteal
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m interpreted
 
-# A pipeline is killed twenty times, at random moments; `make test` does so a few times.
+# Pipelines are killed nearly fifty times, at random moments; `make test` does so a few times.
 test-kills: setup quick-java
-	@VEDETTE_ALL_KILLS=1 $(BIN)/python -m pytest -n 2 tests/spark/pipeline/test_kills.py
+	@VEDETTE_ALL_KILLS=1 $(BIN)/python -m pytest -n 2 tests/spark/pipeline/test_kills*.py
 
 # With a Kafka broker, and with PostgreSQL and Delta tables. Maven fetches the broker and the connectors.
 test-connectors: setup maven quick-java

@@ -31,6 +31,9 @@ PARTS = {
     "d": ("latency", "micro-batches of a steady stream"),
     "e": ("memory", "a million filters in two workers"),
     "f": ("meeting", "meeting beside a nested-loop join"),
+    "g": ("covering", "covering beside one process"),
+    "h": ("patterns", "patterns over streams and tables beside one process and crossing alone"),
+    "i": ("real", "real events with known answers"),
 }
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Plan:
-    """Sizes of the parts; the filters and events (but for f) are W2's, in four columns: id, symbol, price, volume."""
+    """Sizes of the parts; filters and events (but for f and g) are W2's, in four columns: id, symbol, price, volume."""
 
     repetitions: int = 5
     # a and c: matching beside crossing, one core beside two
@@ -30,6 +30,16 @@ class Plan:
     meet: int = 100_000  # on each side
     meet_nested: int = 100_000
     meet_warm_up: int = 5_000
+    # g: covering
+    cover: tuple[int, ...] = (30_000, 100_000, 300_000)
+    cover_warm_up: int = 20_000
+    # h: patterns
+    patterns: int = 100
+    keys: tuple[int, ...] = (1, 100, 10_000)
+    micro_batch: int = 100_000
+    micro_batches: int = 8
+    # i: real events
+    real_batches: int = 8
 
 
 FULL = Plan()
@@ -50,4 +60,11 @@ QUICK = Plan(
     meet=2_000,
     meet_nested=1_000,
     meet_warm_up=500,
+    cover=(10_000,),
+    cover_warm_up=500,
+    patterns=10,
+    keys=(10,),
+    micro_batch=2_000,
+    micro_batches=3,
+    real_batches=2,
 )

@@ -65,6 +65,17 @@ def test_a_small_run_of_a_part(part: str, spark: SparkSession) -> None:
             assert all(row["p50"] <= row["p99"] <= row["most"] for row in result.rows)
 
 
+def test_a_small_run_of_covering(spark: SparkSession) -> None:
+    result = one("g", replace(TINY, cover=(8_500,)))  # the driver decides as many as 8,192 by itself
+    assert spark.range(3).count() == 3
+    assert [(row["workload"], row["subscriptions"]) for row in result.rows] == [
+        ("few", 8_500),
+        ("stock", 8_500),
+        ("apart", 8_500),
+    ]
+    assert all(ratio.value > 0 for ratio in result.ratios)
+
+
 def test_answers_that_differ_are_refused(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(joins, "_BOUNDS", "price >= least_price AND volume >= least_volume")
     with pytest.raises(ArithmeticError, match="the answers differ"):

@@ -1,0 +1,73 @@
+"""(g) Covering in rounds of Spark's workers beside one process, which takes one subscription after the other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from benchmarks import forms
+from benchmarks.covering_workloads import COVERING
+from benchmarks.spark import data
+from benchmarks.spark.plan import Plan
+from benchmarks.spark.result import Ratio, Result
+from vedette.covering.cover_set import Answer, CoveringSet
+from vedette.covering.covers import Settings
+from vedette.matching.subscriptions import schema_of
+from vedette.schema.schema import Schema
+
+WORKLOADS = ("few", "stock", "apart")
+
+
+def measure(plan: Plan) -> Result:
+    """Both at every size, one after the other; before that Spark has had a set that counts for nothing."""
+    from vedette.spark.covering.jobs import Jobs
+    from vedette.spark.covering.rounds import Rounds
+
+    result = Result("g", f"covering of {', '.join(f'{size:,}' for size in plan.cover)} subscriptions, workers warm")
+    with data.started() as spark:
+        jobs = Jobs(spark)
+
+        def rounds(ids: Sequence[str], texts: Sequence[str], schema: Schema) -> tuple[list[Any], int]:
+            made = Rounds(jobs, CoveringSet(schema), schema, Settings())
+            return list(made.answers(ids, texts)), made.judged_again
+
+        rounds(*_subscriptions("stock", plan.cover_warm_up))
+        for name in WORKLOADS:
+            for size in plan.cover:
+                given = _subscriptions(name, size)
+                (found, again), on_spark = _timed(lambda given=given: rounds(*given))
+                wanted, here = _timed(lambda given=given: _one_by_one(*given))
+                if found != wanted:
+                    raise ArithmeticError(f"{name}: Spark finds other answers")
+                covered = sum(answer.covered for answer in wanted)
+                result.rows.append(
+                    {
+                        "workload": name,
+                        "subscriptions": size,
+                        "covered": covered,
+                        "one process s": here,
+                        "Spark s": on_spark,
+                        "judged again": again,
+                    }
+                )
+                result.ratios.append(Ratio(f"{name}, {size:,}: Spark, times as fast as one process", here / on_spark))
+        result.notes.append(f"Spark has {jobs.parts} cores")
+    return result
+
+
+def _subscriptions(name: str, size: int) -> tuple[list[str], list[str], Schema]:
+    constraints = COVERING[name].subscriptions(size)
+    texts = list(forms.texts(constraints))
+    return [f"s{number}" for number in range(size)], texts, schema_of(forms.schema(constraints.attributes))
+
+
+def _one_by_one(ids: Sequence[str], texts: Sequence[str], schema: Schema) -> list[Answer]:
+    found = CoveringSet(schema)
+    return [found.add(id_, text) for id_, text in zip(ids, texts, strict=True)]
+
+
+def _timed(way: Callable[[], Any]) -> tuple[Any, float]:
+    begin = time.perf_counter()
+    made = way()
+    return made, time.perf_counter() - begin
