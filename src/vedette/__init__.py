@@ -21,6 +21,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from vedette.errors import (
+    DialectError,
     FileError,
     FilterError,
     InputError,
@@ -76,6 +77,7 @@ __all__ = [
     "Cache",
     "CoveringMatcher",
     "CoveringSet",
+    "DialectError",
     "FileError",
     "FilterError",
     "InputError",

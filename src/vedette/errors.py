@@ -3,7 +3,8 @@
 VedetteError
 ├── InputError            something handed in is wrong: what, where, how to mend it
 │   ├── FilterError       a filter or pattern text (line, column, caret, hint)
-│   │   └── LimitError    a text that would cost too much: refused before harm
+│   │   ├── LimitError    a text that would cost too much: refused before harm
+│   │   └── DialectError  a rule of another dialect that its own system would refuse
 │   ├── SchemaError       a schema, or a value that breaks it
 │   ├── FileError         a file that cannot be read as what it should be
 │   └── PipelineError     a pipeline file, or what it names: every mistake with its line
@@ -13,7 +14,7 @@ VedetteError
 ├── StartError            Spark could not be started: why, and which Java it was
 ├── NotInstalled          an optional part that is not on this machine: which extra brings it
 ├── UnknownSubscription   an id that is not there (also a KeyError)
-└── NotSupported          something the language can say and this engine cannot yet do
+└── NotSupported          something the language, or another dialect, can say and this engine cannot do
 """
 
 from __future__ import annotations
@@ -91,6 +92,13 @@ class FilterError(InputError):
 
 class LimitError(FilterError):
     """A text over a limit; refused before it costs anything."""
+
+
+class DialectError(FilterError):
+    """A rule of another dialect that makes no sense there.
+
+    Where a rule is a text, it is shown with a caret; where it is JSON or YAML, the message says which part is wrong.
+    """
 
 
 class SchemaError(InputError):
