@@ -1,7 +1,7 @@
 """What a text says, before it is checked: plain, frozen nodes.
 
     Filter     And Or Not Truth | Comparison Range In IsNull TextTest InNetwork Within Near Call
-    Operand    Attribute Quantified | Literal | Variable JoinVariable | Arithmetic
+    Operand    Attribute View Quantified | Literal | Variable JoinVariable | Arithmetic
     Pattern    Step Sequence Every (and) Either (or) Repeat Absent Conditioned | Composite (the whole)
 
 Every node carries the span of its text; spans do not take part in equality.
@@ -13,7 +13,7 @@ import datetime as dt
 import enum
 import ipaddress
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, get_args
 from typing import Literal as OneOf
 
 
@@ -78,12 +78,26 @@ class Attribute:
     span: Span = _span()
 
 
+Reading: TypeAlias = OneOf["text", "texts", "strings", "numbers", "leaves", "nested"]
+READINGS: Final[tuple[Reading, ...]] = get_args(Reading)
+EVERYTHING: Final = "*"  # the path of the whole event
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """`text(p)`, `strings(p)`, …: an attribute read leniently, whatever its type; the path `*` is the whole event."""
+
+    reading: Reading
+    attribute: Attribute
+    span: Span = _span()
+
+
 @dataclass(frozen=True, slots=True)
 class Quantified:
     """`any(tags)` or `all(tags)`: the comparison holds for some / every element."""
 
     quantifier: OneOf["any", "all"]
-    attribute: Attribute
+    attribute: Attribute | View
     span: Span = _span()
 
 
@@ -113,7 +127,7 @@ class Arithmetic:
     span: Span = _span()
 
 
-Operand: TypeAlias = Attribute | Quantified | Literal | Variable | JoinVariable | Arithmetic
+Operand: TypeAlias = Attribute | View | Quantified | Literal | Variable | JoinVariable | Arithmetic
 
 # ---------------------------------------------------------------- filters
 
@@ -224,12 +238,12 @@ class IsNull:
     span: Span = _span()
 
 
-TextKind: TypeAlias = OneOf["like", "contains", "startswith", "endswith", "matches"]
+TextKind: TypeAlias = OneOf["like", "contains", "startswith", "endswith", "matches", "fits"]
 
 
 @dataclass(frozen=True, slots=True)
 class TextTest:
-    """A test of a string; `contains` on a list attribute asks for an equal element."""
+    """A test of a string; `contains` on a list attribute asks for an equal element, `fits` for an event pattern."""
 
     operand: Operand
     kind: TextKind

@@ -7,7 +7,7 @@ from typing import Final, cast
 
 from vedette.errors import FilterError
 from vedette.language import ast, limits, literals
-from vedette.language.ast import And, Attribute, Comparator, Comparison, Literal, Not, Or, Quantified, Span, Truth
+from vedette.language.ast import And, Attribute, Comparator, Comparison, Literal, Not, Or, Quantified, Span, Truth, View
 from vedette.language.hints import CONNECTIVES, TESTS, shortened
 from vedette.language.lexer import END, NUMBER, STRING
 from vedette.language.operands import CONDITIONS, OperandParser, Term, dual
@@ -31,6 +31,7 @@ _TEXT_TESTS: Final[Mapping[str, tuple[ast.TextKind, bool]]] = {
     "matches": ("matches", False),
     "rlike": ("matches", False),
     "imatches": ("matches", True),
+    "fits": ("fits", False),
 }
 
 
@@ -104,9 +105,18 @@ class FilterParser(OperandParser):
                 raise self.wrong("a comparison such as = or 'in'", TESTS)
             self.nodes += 2
             return Comparison(cast("ast.Operand", term), _EQ, Literal(True, term.span), term.span)
+        if kind is View and self.tags[self.at] in _CONDITION_ENDS:
+            return self._call_of_that_name(cast("View", term))
         if isinstance(term, Literal) and (term.value is None or isinstance(term.value, bool)):
             return Truth(term.value, term.span)
         raise self._no_condition(term)
+
+    def _call_of_that_name(self, view: View) -> ast.Call:
+        """A view alone is no condition, so that an operator of the same name is called."""
+        if view.attribute.path == ast.EVERYTHING:
+            raise self._no_condition(view)
+        name = self.text[view.span.start :][: len(view.reading)]
+        return ast.Call(name, (view.attribute,), view.span)
 
     def _no_condition(self, term: Term) -> FilterError:
         if self.tags[self.at] not in _CONDITION_ENDS:

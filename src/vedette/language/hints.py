@@ -11,7 +11,7 @@ from vedette.language.lexer import BAD, CONTEXTUAL, END, JOIN, NAME, NUMBER, STR
 CONNECTIVES: Final = ("and", "or")
 TESTS: Final = (
     *("is", "in", "not", "like", "ilike", "rlike", "matches", "imatches", "contains", "icontains", "startswith"),
-    *("istartswith", "endswith", "iendswith", "between", "within"),
+    *("istartswith", "endswith", "iendswith", "fits", "between", "within"),
 )
 _COMPARISONS: Final = frozenset({"=", "==", "!=", "<>", "<", "<=", ">", ">=", "<=>"})
 

@@ -26,7 +26,7 @@ RESERVED: Final = frozenset({"and", "or", "not", "in", "is", "like", "between", 
 CONTEXTUAL: Final = frozenset(
     {
         *("ilike", "rlike", "matches", "imatches", "escape", "contains", "icontains"),
-        *("startswith", "istartswith", "endswith", "iendswith"),
+        *("startswith", "istartswith", "endswith", "iendswith", "fits"),
         *("exists", "any", "all", "distinct", "from", "unknown"),
         *("cidr", "within", "region", "box", "point", "of"),
         *("timestamp", "date", "ip", "float", "double"),

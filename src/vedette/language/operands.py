@@ -9,7 +9,7 @@ from typing import Literal as OneOf
 
 from vedette.errors import FilterError
 from vedette.language import ast, limits, literals
-from vedette.language.ast import Arithmetic, Attribute, Literal, Span
+from vedette.language.ast import EVERYTHING, Arithmetic, Attribute, Literal, Reading, Span
 from vedette.language.cursor import WORDS, Cursor
 from vedette.language.lexer import JOIN, NAME, NUMBER, STRING, VARIABLE
 
@@ -20,6 +20,7 @@ CONDITIONS: Final[frozenset[type]] = frozenset(get_args(ast.Filter))
 _PRECEDENCE: Final = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
 _OPERATORS: Final[Mapping[str, OneOf["+", "-", "*", "/", "%"]]] = {"+": "+", "-": "-", "*": "*", "/": "/", "%": "%"}
 _NAMED_CONSTANTS: Final[Mapping[str, bool | None]] = {"true": True, "false": False, "null": None}
+_READINGS: Final[Mapping[str, Reading]] = {reading: reading for reading in ast.READINGS}
 _BEFORE_CONDITIONS: Final = frozenset({"", "and", "or", "not", "(", "["})
 
 
@@ -105,7 +106,7 @@ class OperandParser(Cursor, abc.ABC):
         tag = self.tags[at]
         if tag == NAME:
             if self.tags[at + 1] == "(":
-                return self.call()
+                return self.view() if self.is_view() else self.call()
             self.at = at + 1
             self.nodes += 1
             return Attribute(self.texts[at], Span(self.starts[at], self.ends[at]))
@@ -164,6 +165,28 @@ class OperandParser(Cursor, abc.ABC):
         self.nodes += 1
         return ast.Call(self.texts[at], tuple(arguments), self.span_from(self.starts[at]))
 
+    def is_view(self) -> bool:
+        """Whether a view stands here: its name, not in backticks, and in parentheses one path or `*`.
+
+        An operator may have the name of a view: what is no value that is compared is a call of it.
+        """
+        at = self.at
+        if self.texts[at].lower() not in _READINGS or self.text[self.starts[at]] == "`":
+            return False
+        if self.tags[at + 1] != "(" or self.tags[at + 3 : at + 4] != [")"]:
+            return False
+        inside = self.tags[at + 2]
+        return inside == EVERYTHING or (inside in WORDS and self.texts[at + 2] != EVERYTHING)
+
+    def view(self) -> ast.View:
+        """`text(p)`, `strings(*)`: an attribute, or the whole event, read leniently."""
+        at = self.at
+        inside = at + 2
+        self.at = at + 4
+        self.nodes += 2
+        attribute = Attribute(self.texts[inside], Span(self.starts[inside], self.ends[inside]))
+        return ast.View(_READINGS[self.texts[at].lower()], attribute, Span(self.starts[at], self.ends[at + 3]))
+
     def group(self) -> Term:
         """`( … )`, an operand or a condition."""
         at = self.at
@@ -194,7 +217,7 @@ class OperandParser(Cursor, abc.ABC):
         if self.tags[at + 1] != "(":
             return self.attribute()
         self.at = at + 2
-        attribute = self.attribute()
+        attribute = self.view() if self.is_view() else self.attribute()
         self.expect(")", help=f"{self.tags[at]}(…) holds the name of one list: {self.tags[at]}(tags) = 'x'")
         self.nodes += 1
         quantifier: OneOf["any", "all"] = "any" if self.tags[at] == "any" else "all"

@@ -79,8 +79,13 @@ def _attribute(node: ast.Attribute) -> str:
     return quote_name(node.path, _ATTRIBUTE_WORDS)
 
 
+def _view(node: ast.View) -> str:
+    path = node.attribute.path
+    return f"{node.reading}({path if path == ast.EVERYTHING else _attribute(node.attribute)})"
+
+
 def _quantified(node: ast.Quantified) -> str:
-    return f"{node.quantifier}({_attribute(node.attribute)})"
+    return f"{node.quantifier}({render(node.attribute)})"
 
 
 def _arithmetic(node: ast.Arithmetic) -> str:
@@ -242,6 +247,7 @@ def _composite(node: ast.Composite) -> str:
 _RENDERERS: Final[Mapping[type, Callable[[Any], str]]] = {
     ast.Literal: _literal,
     ast.Attribute: _attribute,
+    ast.View: _view,
     ast.Quantified: _quantified,
     ast.Variable: lambda node: f"?{node.name}",
     ast.JoinVariable: lambda node: f"${node.name}",
