@@ -9,10 +9,8 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 from vedette.errors import LimitError, NotSupported
@@ -20,8 +18,9 @@ from vedette.language import limits
 from vedette.language.asked import after_prefix, asked, merged_tests
 from vedette.language.ast import Comparator
 from vedette.language.checked import AndPart, Atom, Checked, NotPart, OrPart, PairAtom, Part, Residual, TruthPart
+from vedette.language.forms import All, Form, distributed, size, tidied
 from vedette.language.likes import escaped
-from vedette.language.normalform import Conjunction, NormalForm, Probe, TextProbe
+from vedette.language.normalform import NormalForm, Probe, TextProbe
 from vedette.language.simplify import simplified
 from vedette.language.valuesets import (
     NOTHING,
@@ -30,7 +29,6 @@ from vedette.language.valuesets import (
     Interval,
     ValueSet,
     complement,
-    intersection,
     intersection_all,
     union_all,
 )
@@ -43,19 +41,6 @@ TESTS_PER_CONJUNCTION = 32  # on average, at the limit of conjunctions
 _FEW = 128  # texts that become tests of a probe
 
 
-@dataclass(slots=True)
-class _All:
-    """An AND: at most one set per column, probes, and ORs. Not changed once it is made."""
-
-    values: dict[Column, Values] = field(default_factory=dict)
-    probes: list[tuple[Column, Probe]] = field(default_factory=list)
-    anys: list[list[_All]] = field(default_factory=list)
-
-
-# An OR is a list of alternatives; without any it is never true.
-_Form: TypeAlias = _All | list[_All]
-
-
 def normalise(checked: Checked, limit: int = limits.CONJUNCTIONS) -> NormalForm:
     """The normal form of a filter; LimitError if it would have more than `limit` conjunctions."""
     if checked.root is None:
@@ -66,41 +51,35 @@ def normalise(checked: Checked, limit: int = limits.CONJUNCTIONS) -> NormalForm:
 def normal_form(part: Part, positive: bool = True, limit: int = limits.CONJUNCTIONS, text: str = "") -> NormalForm:
     """When a part of a filter is true (`positive`), or when it is false."""
     form = _form(part, positive)
-    conjunctions: list[Conjunction] = []
-    if isinstance(form, _All) and not form.anys:
-        single = _tidied(form.values, form.probes)
+    if isinstance(form, All) and not form.anys:
+        single = tidied(form)
         return NormalForm(() if single is None else (single,))
     _refuse_if_too_large(form, limit, text)
-    for alternative in form if isinstance(form, list) else [form]:
-        for flat in _expanded(alternative):
-            tidied = _tidied(flat.values, flat.probes)
-            if tidied is not None:
-                conjunctions.append(tidied)
-    return NormalForm(tuple(simplified(conjunctions)))
+    return NormalForm(tuple(simplified(distributed(form))))
 
 
 # ---------------------------------------------------------------- 1: negation to the tests, and merging
 
 
-def _form(part: Part, positive: bool) -> _Form:
+def _form(part: Part, positive: bool) -> Form:
     return _FORMS[type(part)](part, positive)
 
 
-def _truth(part: TruthPart, positive: bool) -> _Form:
-    return _All() if part.value is positive else []
+def _truth(part: TruthPart, positive: bool) -> Form:
+    return All() if part.value is positive else []
 
 
-def _atom(part: Atom, positive: bool) -> _Form:
+def _atom(part: Atom, positive: bool) -> Form:
     found = asked(part, positive)
     if isinstance(found, Probe):
-        return _All({}, [(part.column, found)])
+        return All({}, [(part.column, found)])
     return _literal(part.column, found)
 
 
-def _literal(column: Column, values: Values) -> _Form:
+def _literal(column: Column, values: Values) -> Form:
     if values.is_empty:
         return []
-    return _All() if values.is_everything else _All({column: values})
+    return All() if values.is_everything else All({column: values})
 
 
 _LESS: Values = ValueSet((Interval(None, 1),))
@@ -117,40 +96,40 @@ _SIGNS: dict[Comparator, Values] = {
 }
 
 
-def _pair(part: PairAtom, positive: bool) -> _Form:
+def _pair(part: PairAtom, positive: bool) -> Form:
     """Two attributes; the comparison's column is missing where one of them is, so `<=>` looks at both as well."""
     left, right, same = part.left, part.right, part.test.op is Comparator.SAME
     if left.path == right.path:
         holds = _SIGNS[part.test.op].contains(1) is positive
         if same:
-            return _All() if positive else []
+            return All() if positive else []
         return _literal(left, PRESENT if holds else NOTHING)
     values = _SIGNS[part.test.op]
-    compared = _All({part.column: values if positive else complement(values)})
+    compared = All({part.column: values if positive else complement(values)})
     if not same:
         return compared
     if positive:
-        return [compared, _All({left: NULL, right: NULL})]
-    return [compared, _All({left: NULL, right: PRESENT}), _All({left: PRESENT, right: NULL})]
+        return [compared, All({left: NULL, right: NULL})]
+    return [compared, All({left: NULL, right: PRESENT}), All({left: PRESENT, right: NULL})]
 
 
-def _residual(part: Residual, positive: bool) -> _Form:
+def _residual(part: Residual, positive: bool) -> Form:
     raise NotSupported(f"{part.what} cannot be decided by the index of attribute tests")
 
 
-def _and(part: AndPart, positive: bool) -> _Form:
+def _and(part: AndPart, positive: bool) -> Form:
     return _all_of(part.parts, positive) if positive else _any_of(part.parts, positive)
 
 
-def _or(part: OrPart, positive: bool) -> _Form:
+def _or(part: OrPart, positive: bool) -> Form:
     return _any_of(part.parts, positive) if positive else _all_of(part.parts, positive)
 
 
-def _not(part: NotPart, positive: bool) -> _Form:
+def _not(part: NotPart, positive: bool) -> Form:
     return _form(part.part, not positive)
 
 
-_FORMS: dict[type, Callable[[Any, bool], _Form]] = {
+_FORMS: dict[type, Callable[[Any, bool], Form]] = {
     TruthPart: _truth,
     Atom: _atom,
     PairAtom: _pair,
@@ -161,12 +140,12 @@ _FORMS: dict[type, Callable[[Any, bool], _Form]] = {
 }
 
 
-def _all_of(parts: Iterable[Part], positive: bool) -> _Form:
+def _all_of(parts: Iterable[Part], positive: bool) -> Form:
     """Tests of one column become one set."""
     sets: dict[Column, Values] = {}
     repeated: dict[Column, list[Values]] = {}
     probes: list[tuple[Column, Probe]] = []
-    anys: list[list[_All]] = []
+    anys: list[list[All]] = []
 
     def add(column: Column, values: Values) -> None:
         before = sets.setdefault(column, values)
@@ -174,7 +153,7 @@ def _all_of(parts: Iterable[Part], positive: bool) -> _Form:
             repeated.setdefault(column, [before]).append(values)
 
     for part in parts:
-        if type(part) is Atom:  # the usual case, without an _All in between
+        if type(part) is Atom:  # the usual case, without an All in between
             found = asked(part, positive)
             if type(found) is Probe:
                 probes.append((part.column, found))
@@ -198,14 +177,14 @@ def _all_of(parts: Iterable[Part], positive: bool) -> _Form:
             return []
         if values.null and values.is_everything:
             del sets[column]
-    return _All(sets, probes, anys)
+    return All(sets, probes, anys)
 
 
-def _any_of(parts: Iterable[Part], positive: bool) -> _Form:
+def _any_of(parts: Iterable[Part], positive: bool) -> Form:
     """Alternatives over one column become one: sets by union, probes by having more tests."""
     sets: dict[Column, list[Values]] = {}
     tests: dict[Column, list[Probe]] = {}
-    made: list[_All] = []
+    made: list[All] = []
     for part in parts:
         form = _FORMS[type(part)](part, positive)
         for one in form if isinstance(form, list) else [form]:
@@ -224,13 +203,13 @@ def _any_of(parts: Iterable[Part], positive: bool) -> _Form:
         if column in sets:
             sets[column] = _texts_to_tests(column, sets[column], probes)
         together = frozenset().union(*(probe.tests for probe in probes)) if len(probes) > 1 else probes[0].tests
-        made.append(_All({}, [(column, Probe(merged_tests(together)))]))
+        made.append(All({}, [(column, Probe(merged_tests(together)))]))
     for column, several in sets.items():
         if several:
             values = union_all(several)
             if values.is_everything:
-                return _All()
-            made.append(_All({column: values}))
+                return All()
+            made.append(All({column: values}))
     return made[0] if len(made) == 1 else made
 
 
@@ -278,8 +257,8 @@ _EMPTY_TEXT: Interval[bytes] = Interval(None, b"\0")
 # ---------------------------------------------------------------- 2: the limit
 
 
-def _refuse_if_too_large(form: _Form, limit: int, text: str) -> None:
-    conjunctions, tests = _size(form)
+def _refuse_if_too_large(form: Form, limit: int, text: str) -> None:
+    conjunctions, tests = size(form)
     if conjunctions > limit:
         message = f"the normal form would have {_grouped(conjunctions)} conjunctions; the limit is {limit:,}"
     elif tests > limit * TESTS_PER_CONJUNCTION:
@@ -293,96 +272,3 @@ def _refuse_if_too_large(form: _Form, limit: int, text: str) -> None:
 
 def _grouped(number: int) -> str:
     return f"{number:,}" if number < 10**15 else f"more than 10^{int(math.log10(number))}"
-
-
-def _size(form: _Form) -> tuple[int, int]:
-    """How many conjunctions there will be at most, and how many tests they have together."""
-    if isinstance(form, list):
-        sizes = [_size(each) for each in form]
-        return sum(count for count, _ in sizes), sum(tests for _, tests in sizes)
-    count, tests = 1, len(form.values) + len(form.probes)
-    for each in form.anys:
-        more, their_tests = _size(each)
-        count, tests = count * more, tests * more + their_tests * count
-    return count, tests
-
-
-# ---------------------------------------------------------------- 3: AND over OR
-
-
-def _expanded(form: _All) -> list[_All]:
-    """Its conjunctions, each without ORs."""
-    made = [form]
-    for alternatives in form.anys:
-        flat = [each for alternative in alternatives for each in _expanded(alternative)]
-        made = [both for one in made for other in flat if (both := _both(one, other)) is not None]
-    return made
-
-
-def _both(one: _All, other: _All) -> _All | None:
-    values = dict(one.values)
-    for column, more in other.values.items():
-        before = values.get(column)
-        if before is not None:
-            more = intersection(before, more)
-            if more.is_empty:
-                return None
-        values[column] = more
-    return _All(values, one.probes + other.probes)
-
-
-def _tidied(values: dict[Column, Values], probes: Sequence[tuple[Column, Probe]]) -> Conjunction | None:
-    """The conjunction in a fixed order, without what says nothing; None if it cannot be true."""
-    if probes:
-        found = _tidied_probes(probes)
-        if found is None:
-            return None
-        probes = found
-        values = dict(values)
-        for column, _ in probes:
-            present = values.get(column)
-            if present is None:
-                continue
-            # A probe is of a value, so null is out of question.
-            present = intersection(present, PRESENT) if present.null else present
-            if present.is_empty:
-                return None
-            values[column] = present
-            if present.is_all_values:
-                del values[column]
-    ordered = sorted(values.items(), key=_by_column) if len(values) > 1 else values.items()
-    return Conjunction(tuple(ordered), tuple(probes))
-
-
-def _by_column(entry: tuple[Column, Any]) -> tuple[str, str, str]:
-    column = entry[0]
-    return column.path, column.other or "", str(column.type)
-
-
-def _tidied_probes(probes: Sequence[tuple[Column, Probe]]) -> list[tuple[Column, Probe]] | None:
-    if len(probes) == 1:
-        return list(probes)
-    refused: dict[Column, frozenset[Any]] = {}
-    for column, probe in probes:
-        if not probe.positive:
-            refused[column] = refused.get(column, frozenset()) | probe.tests
-    made: dict[tuple[Column, Probe], None] = {}
-    for entry in probes:
-        column, probe = entry
-        if not probe.positive:
-            continue
-        if column in refused:
-            # A test that must fail cannot be the one that holds.
-            tests = probe.tests - refused[column]
-            if not tests:
-                return None
-            entry = (column, Probe(tests))
-        made[entry] = None
-    for column, tests in refused.items():
-        made[column, Probe(merged_tests(tests), positive=False)] = None
-    return sorted(made, key=_by_probe)
-
-
-@functools.lru_cache(maxsize=4096)  # a conjunction that is distributed over ORs comes back many times
-def _by_probe(entry: tuple[Column, Probe]) -> tuple[Any, ...]:
-    return *_by_column(entry), entry[1].positive, sorted(map(repr, entry[1].tests))
