@@ -17,7 +17,7 @@ from vedette.errors import InputError, UnknownSubscription
 from vedette.files.chunks import EventChunk
 from vedette.files.subscriptions import SubscriptionRecord, read_subscriptions
 from vedette.schema.arrays import plain
-from vedette.schema.tables import python_values
+from vedette.schema.python_values import python_values
 
 _CANDIDATES = 20_000  # ids that are compared with one that is not there
 _ALWAYS = dt.datetime.min.replace(tzinfo=dt.UTC)

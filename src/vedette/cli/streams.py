@@ -16,7 +16,7 @@ from vedette.schema.types import Type
 
 def paths_of(columns: Iterable[Column]) -> set[str]:
     """The attributes that columns are read from."""
-    return {path for column in columns for path in (column.path, column.other) if path is not None}
+    return {path for column in columns for path in column.paths}
 
 
 class EventStream(Iterator[EventChunk]):

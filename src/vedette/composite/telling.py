@@ -23,8 +23,8 @@ from vedette.matching.view import Events
 from vedette.schema.arrays import plain
 from vedette.schema.columns import Column
 from vedette.schema.paths import finder
+from vedette.schema.python_values import python_values
 from vedette.schema.schema import Schema
-from vedette.schema.tables import python_values
 
 TIME = "time"
 
@@ -207,7 +207,7 @@ def asked(records: Iterable[PatternRecord], schema: Schema) -> Asked:
         for feature in record.predict.features if record.predict is not None else ():
             columns |= check(parse(feature), schema, feature).columns()
     columns |= {Column(path, type_) for path in paths if (type_ := schema.type_of(path)) is not None}
-    paths |= {path for column in columns for path in (column.path, column.other) if path is not None}
+    paths |= {path for column in columns for path in column.paths}
     return Asked(tuple(sorted(columns, key=str)), frozenset(paths))
 
 

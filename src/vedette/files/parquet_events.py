@@ -13,7 +13,7 @@ from vedette.errors import FileError
 from vedette.files.chunks import EventChunk, table_ids
 from vedette.files.sources import Source
 from vedette.schema.arrays import plain
-from vedette.schema.tables import python_values
+from vedette.schema.python_values import python_values
 from vedette.schema.values import json_text
 
 

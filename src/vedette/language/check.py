@@ -4,19 +4,20 @@ Literals are brought to the type of the attribute they are compared with, and ev
 reads. Where the schema is open (or there is none) an unknown attribute takes the type that the constants it is
 compared with suggest. A string attribute compared with an address, a network or a time is read as such: a view
 (as a timestamp also beside a date, since a text may well hold more than a date). An attribute of which nothing but
-its presence is asked, and whose type nobody knows, is compared with itself: `Column(path, INT, other=path)`.
+its presence is asked, and whose type nobody knows, is compared with itself: `Column(path, INT, other=path)`. What is
+written as a view, such as `text(p)`, has the type of the view, whatever the schema says of the attribute.
 """
 
 from __future__ import annotations
 
 import functools
-import ipaddress
 import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NoReturn
 
 from vedette.errors import FilterError
+from vedette.language import refusals
 from vedette.language.ast import (
     MIRRORED,
     And,
@@ -44,6 +45,7 @@ from vedette.language.ast import (
     TextTest,
     Truth,
     Variable,
+    View,
     Within,
 )
 from vedette.language.checked import (
@@ -77,11 +79,11 @@ from vedette.language.hints import of_another_step
 from vedette.language.infer import inferred
 from vedette.language.joins import check_variables
 from vedette.language.likes import ESCAPE, escaped
-from vedette.language.literals import check_like, regex_instructions
 from vedette.language.steps import check_names, steps_of
+from vedette.language.subjects import Subject, Tested, named_subject
 from vedette.language.variables import bound_in, ends, inside
 from vedette.schema.columns import Column
-from vedette.schema.keys import read
+from vedette.schema.readings import EVERYTHING, TYPES
 from vedette.schema.schema import Schema
 from vedette.schema.types import INT, Kind, Type
 
@@ -120,11 +122,6 @@ def _steps(composite: Composite, schema: Schema | None, text: str) -> list[Calla
         return CheckedStep(step, _Checker(step.filter, schema, text, labels).root())
 
     return [functools.partial(checked, step) for step in written]
-
-
-@functools.lru_cache(maxsize=1 << 16)
-def _column(path: str, kind: Kind, is_list: bool) -> Column:
-    return Column(path, Type(kind, is_list))
 
 
 class _Checker:
@@ -173,16 +170,18 @@ class _Checker:
             test = Comparison(right, MIRRORED[node.op], left, node.span)
             left, right = test.left, test.right
         if isinstance(right, Literal):
-            if isinstance(left, Attribute | Quantified):
-                attribute, quantifier, declared = self._subject(left)
-                column, (literal,) = self._fitted(attribute, declared, (right,))
+            if isinstance(left, Tested):
+                subject = self._subject(left)
+                column, (literal,) = self._fitted(subject, (right,))
                 if literal is not right:
                     test = Comparison(left, test.op, literal, node.span)
-                return Atom(node, test, column, quantifier)
+                return Atom(node, test, column, subject.quantifier)
             if isinstance(left, Literal):
                 return self._constant(node, left, right)
         if isinstance(left, Attribute) and isinstance(right, Attribute):
             return self._pair(node, left, right)
+        if isinstance(left, View) and isinstance(right, View):
+            return self._pair_of_views(node, left, right)
         return self._residual(node, left, right)
 
     def _constant(self, node: Comparison, left: Literal, right: Literal) -> Part:
@@ -200,27 +199,43 @@ class _Checker:
         columns: list[Column] = []
         kinds: list[Kind] = []
         for attribute in (left, right):
-            _, _, declared = self._subject(attribute)
-            if declared is None:
-                columns.append(self._presence(attribute))
+            subject = self._subject(attribute)
+            if subject.type is None:
+                columns.append(subject.presence())
                 continue
-            if not declared.kind.ordered:
-                self._unordered(attribute, declared)
-            kinds.append(declared.kind)
-            columns.append(_column(attribute.path, declared.kind, False))
+            if not subject.type.kind.ordered:
+                self._unordered(subject, subject.type)
+            kinds.append(subject.type.kind)
+            columns.append(subject.column(subject.type.kind, False))
         if len(kinds) == 2 and FAMILY_OF_KIND[kinds[0]] != FAMILY_OF_KIND[kinds[1]]:
             one, other = (named(Type(kind)) for kind in kinds)
             self._fail(f"{left.path} is {one} and {right.path} {other}: they cannot be compared", node.span)
         return PairAtom(node, test, Column(left.path, INT, right.path), columns[0], columns[1])
 
+    def _pair_of_views(self, node: Comparison, left: View, right: View) -> Part:
+        """Two texts."""
+        test = node
+        if right.attribute.path < left.attribute.path:
+            left, right = right, left
+            test = Comparison(left, MIRRORED[node.op], right, node.span)
+        columns = []
+        for view in (left, right):
+            subject = self._subject(view)
+            if view.reading != "text":
+                hint = "a view is compared with a constant, and text(…) also with another text(…)"
+                self._fail(f"{subject.name} cannot be compared with {named_subject(right)}", view.span, hint)
+            columns.append(subject.column(Kind.STRING, False))
+        both = Column(left.attribute.path, INT, right.attribute.path, "text")
+        return PairAtom(node, test, both, columns[0], columns[1])
+
     def _range(self, node: Range) -> Part:
         operand, low, high = node.operand, node.low, node.high
-        if not (isinstance(low, Literal) and isinstance(high, Literal) and isinstance(operand, Attribute | Quantified)):
+        if not (isinstance(low, Literal) and isinstance(high, Literal) and isinstance(operand, Tested)):
             return self._wide_range(node)
-        attribute, quantifier, declared = self._subject(operand)
-        column, (first, last) = self._fitted(attribute, declared, (low, high))
+        subject = self._subject(operand)
+        column, (first, last) = self._fitted(subject, (low, high))
         test = node if first is low and last is high else replace(node, low=first, high=last)
-        return Atom(node, test, column, quantifier)
+        return Atom(node, test, column, subject.quantifier)
 
     def _wide_range(self, node: Range) -> Part:
         """Attributes among the ends: two comparisons."""
@@ -229,74 +244,68 @@ class _Checker:
         return AndPart(node, tuple(self._comparison(end) for end in ends(node)))
 
     def _in(self, node: In) -> Part:
-        if not isinstance(node.operand, Attribute | Quantified):
+        if not isinstance(node.operand, Tested):
             return self._residual(node, node.operand)
-        attribute, quantifier, declared = self._subject(node.operand)
-        column, items = self._fitted(attribute, declared, node.items)
-        return Atom(node, node if items is node.items else In(node.operand, items, node.span), column, quantifier)
+        subject = self._subject(node.operand)
+        column, items = self._fitted(subject, node.items)
+        test = node if items is node.items else In(node.operand, items, node.span)
+        return Atom(node, test, column, subject.quantifier)
 
     def _is_null(self, node: IsNull) -> Part:
-        if not isinstance(node.operand, Attribute | Quantified):
+        if not isinstance(node.operand, Tested):
             return self._residual(node, node.operand)
-        attribute, quantifier, declared = self._subject(node.operand, list_is_fine=True)
-        if declared is None:
-            return Atom(node, node, self._presence(attribute), quantifier)
-        return Atom(node, node, _column(attribute.path, declared.kind, declared.is_list), quantifier)
+        subject = self._subject(node.operand, list_is_fine=True)
+        if subject.type is None:
+            return Atom(node, node, subject.presence(), subject.quantifier)
+        return Atom(node, node, subject.column(subject.type.kind, subject.type.is_list), subject.quantifier)
 
     # ------------------------------------------------------------ tests
 
     def _text_test(self, node: TextTest) -> Part:
-        if not isinstance(node.operand, Attribute | Quantified):
+        if not isinstance(node.operand, Tested):
             return self._residual(node, node.operand)
-        attribute, quantifier, declared = self._subject(node.operand, list_is_fine=node.kind == "contains")
-        pattern = node.pattern.value
-        if declared is not None and declared.is_list and quantifier is None:
-            return self._list_contains(node, attribute, declared)
+        subject = self._subject(node.operand, list_is_fine=node.kind == "contains")
+        pattern, declared = node.pattern.value, subject.type
+        if declared is not None and declared.is_list and subject.quantifier is None:
+            return self._list_contains(node, subject, declared)
         kind = Kind.STRING if declared is None else declared.kind
         if kind is not Kind.STRING:
-            hint = f"write {attribute.path} in cidr '10.0.0.0/8'" if kind is Kind.IP else None
+            hint = f"write {subject.name} in cidr '10.0.0.0/8'" if kind is Kind.IP else None
             self._fail(
-                f"{attribute.path} is {named(Type(kind))}, and {node.kind} is a test of text", node.operand.span, hint
+                f"{subject.name} is {named(Type(kind))}, and {node.kind} is a test of text", node.operand.span, hint
             )
         if pattern is not None:
             if not isinstance(pattern, str):
                 self._fail(f"{node.kind} needs a text, not {shown(pattern)}", node.pattern.span, example(Kind.STRING))
-            self._check_pattern(node, pattern)
-        return Atom(node, node, _column(attribute.path, Kind.STRING, quantifier is not None), quantifier)
+            reason = refusals.of_pattern(node, pattern)
+            if reason is not None:
+                self._fail(reason, node.pattern.span)
+        return Atom(node, node, subject.elements(Kind.STRING), subject.quantifier)
 
-    def _list_contains(self, node: TextTest, attribute: Attribute, declared: Type) -> Part:
+    def _list_contains(self, node: TextTest, subject: Subject, declared: Type) -> Part:
         """Some element equals the constant."""
-        element = Quantified("any", attribute, attribute.span)
+        element = Quantified("any", subject.of, subject.of.span)
         if node.ignore_case and declared.kind is Kind.STRING and isinstance(node.pattern.value, str):
             same = replace(node.pattern, value=escaped(node.pattern.value))
             test = TextTest(element, "like", same, True, ESCAPE, node.span)
-            return Atom(node, test, _column(attribute.path, Kind.STRING, True), "any")
-        column, (literal,) = self._fitted(attribute, declared, (node.pattern,))
+            return Atom(node, test, subject.column(Kind.STRING, True), "any")
+        column, (literal,) = self._fitted(subject, (node.pattern,))
         return Atom(node, Comparison(element, Comparator.EQ, literal, node.span), column, "any")
 
-    def _check_pattern(self, node: TextTest, pattern: str) -> None:
-        reason = not_text(pattern)
-        if reason is None and node.kind == "like":
-            reason = _refusal(check_like, pattern, node.escape)
-        elif reason is None and node.kind == "matches":
-            reason = _refusal(regex_instructions, pattern, node.ignore_case)
-        if reason is not None:
-            self._fail(reason, node.pattern.span)
-
     def _in_network(self, node: InNetwork) -> Part:
-        if not isinstance(node.operand, Attribute | Quantified):
+        if not isinstance(node.operand, Tested):
             return self._residual(node, node.operand)
-        attribute, quantifier, declared = self._subject(node.operand)
-        if declared is not None and declared.kind not in (Kind.IP, Kind.STRING):
-            self._fail(f"{attribute.path} is {named(declared.element)}, not an ip address", node.operand.span)
+        subject = self._subject(node.operand)
+        if subject.type is not None and subject.type.kind not in (Kind.IP, Kind.STRING):
+            self._fail(f"{subject.name} is {named(subject.type.element)}, not an ip address", node.operand.span)
         for network in node.networks:
-            reason = _refusal(ipaddress.ip_network, network)
+            reason = refusals.of_network(network)
             if reason is not None:
                 self._fail(reason, node.span, "write a network such as '10.0.0.0/8' or '2001:db8::/32'")
-        return Atom(node, node, _column(attribute.path, Kind.IP, quantifier is not None), quantifier)
+        return Atom(node, node, subject.elements(Kind.IP), subject.quantifier)
 
     def _within(self, node: Within) -> Part:
-        reason = _refusal(_read_region, node.region.wkt)
+        reason = refusals.of_region(node.region.wkt)
         if reason is not None:
             self._fail(reason, node.span)
         return self._place(node, (Kind.POINT, Kind.REGION))
@@ -309,42 +318,38 @@ class _Checker:
         return self._place(node, (Kind.POINT,))
 
     def _place(self, node: Within | Near, kinds: tuple[Kind, ...]) -> Part:
-        if not isinstance(node.operand, Attribute | Quantified):
+        if not isinstance(node.operand, Tested):
             return self._residual(node, node.operand)
-        attribute, quantifier, declared = self._subject(node.operand)
-        kind = Kind.POINT if declared is None else declared.kind
+        subject = self._subject(node.operand)
+        kind = Kind.POINT if subject.type is None else subject.type.kind
         if kind not in kinds:
             wanted = " or ".join(each.value for each in kinds)
-            self._fail(
-                f"{attribute.path} is {named(Type(kind))}, and within is a test of a {wanted}", node.operand.span
-            )
-        return Atom(node, node, _column(attribute.path, kind, quantifier is not None), quantifier)
+            self._fail(f"{subject.name} is {named(Type(kind))}, and within is a test of a {wanted}", node.operand.span)
+        return Atom(node, node, subject.elements(kind), subject.quantifier)
 
     # ------------------------------------------------------------ attributes and constants
 
-    def _subject(
-        self, operand: Attribute | Quantified, list_is_fine: bool = False
-    ) -> tuple[Attribute, Any, Type | None]:
-        """The attribute, the quantifier, and the type if it is known."""
-        if isinstance(operand, Attribute):
-            attribute, quantifier = operand, None
-        else:
-            attribute, quantifier = operand.attribute, operand.quantifier
-        declared = self._type_of(attribute)
+    def _subject(self, operand: Tested, list_is_fine: bool = False) -> Subject:
+        """What a test is about; `list_is_fine`: it may be about a list as a whole."""
+        of, quantifier = (operand.attribute, operand.quantifier) if isinstance(operand, Quantified) else (operand, None)
+        declared = self._type_of(of)
         if declared is None:
             if quantifier is not None:
-                self._fail(f"nothing tells what the elements of {attribute.path} are", operand.span, _DECLARE)
+                self._fail(f"nothing tells what the elements of {named_subject(of)} are", operand.span, _DECLARE)
         elif declared.is_list != (quantifier is not None):
-            path = attribute.path
+            name = named_subject(of)
             if quantifier is not None:
-                message = f"{quantifier}() is about the elements of a list, and {path} is {named(declared)}"
-                self._fail(message, operand.span, f"write {path} without {quantifier}()")
+                message = f"{quantifier}() is about the elements of a list, and {name} is {named(declared)}"
+                self._fail(message, operand.span, f"write {name} without {quantifier}()")
             if not list_is_fine:
-                message = f"{path} is {named(declared)}: a test must say which elements it is about"
-                self._fail(message, operand.span, f"write any({path}) or all({path})")
-        return attribute, quantifier, declared
+                message = f"{name} is {named(declared)}: a test must say which elements it is about"
+                self._fail(message, operand.span, f"write any({name}) or all({name})")
+        return Subject(of, quantifier, declared)
 
-    def _type_of(self, attribute: Attribute) -> Type | None:
+    def _type_of(self, attribute: Attribute | View) -> Type | None:
+        if isinstance(attribute, View):
+            self._check_known(attribute.attribute)
+            return TYPES[attribute.reading]
         declared = self._schema.type_of(attribute.path) if self._schema is not None else None
         if declared is not None:
             return declared
@@ -354,13 +359,17 @@ class _Checker:
             self._fail(f"unknown attribute {attribute.path}", attribute.span, hint)
         return self._inferred.get(attribute.path)
 
-    def _presence(self, attribute: Attribute) -> Column:
-        return Column(attribute.path, INT, attribute.path)
+    def _check_known(self, attribute: Attribute) -> None:
+        """A closed schema has to know what a view reads: the attribute, or something below it."""
+        path = attribute.path
+        if self._inferred is not None or path == EVERYTHING:
+            return
+        if not any(known.startswith(f"{path}.") for known in self._schema or ()):
+            self._type_of(attribute)
 
-    def _fitted(
-        self, attribute: Attribute, declared: Type | None, literals: tuple[Literal, ...]
-    ) -> tuple[Column, tuple[Literal, ...]]:
+    def _fitted(self, subject: Subject, literals: tuple[Literal, ...]) -> tuple[Column, tuple[Literal, ...]]:
         """The column to read and the constants in its type (the very same tuple if nothing had to be done)."""
+        declared = subject.type
         if declared is not None:
             wanted = _ORDERED.get(declared.kind)
             if wanted is not None:
@@ -369,22 +378,22 @@ class _Checker:
                     if family(value) is not wanted or (wanted is TEXT and not value.isascii()):  # type: ignore[union-attr]
                         break
                 else:
-                    return _column(attribute.path, declared.kind, declared.is_list), literals
+                    return subject.column(declared.kind, declared.is_list), literals
         else:
             known = [family(literal.value) for literal in literals if literal.value is not None]
             if not known or known[0] is None:
-                return self._presence(attribute), literals
+                return subject.presence(), literals
             declared = Type(SUGGESTED[known[0]])
         kind = declared.kind
         if kind not in _ORDERED:
-            self._unordered(attribute, declared)
+            self._unordered(subject, declared)
         if kind is Kind.STRING:
             families = [family(literal.value) for literal in literals]
             kind = next((_VIEWS[each] for each in families if each in _VIEWS), kind)
-        fitted = tuple([self._fit(attribute, kind, literal) for literal in literals])
-        return _column(attribute.path, kind, declared.is_list), fitted
+        fitted = tuple([self._fit(subject, kind, literal) for literal in literals])
+        return subject.column(kind, declared.is_list), fitted
 
-    def _fit(self, attribute: Attribute, kind: Kind, literal: Literal) -> Literal:
+    def _fit(self, subject: Subject, kind: Kind, literal: Literal) -> Literal:
         value = literal.value
         found = family(value)
         if found is None:
@@ -399,16 +408,16 @@ class _Checker:
             try:
                 return Literal(parsed(kind, value), literal.span)
             except ValueError as error:
-                self._fail(f"{attribute.path} is {named(Type(kind))}, and {error}", literal.span)
+                self._fail(f"{subject.name} is {named(Type(kind))}, and {error}", literal.span)
         hint = example(kind)
-        message = f"{attribute.path} is {named(Type(kind))} and cannot be compared with {shown(value)}"
+        message = f"{subject.name} is {named(Type(kind))} and cannot be compared with {shown(value)}"
         return self._fail(message, literal.span, f"write {hint}" if hint else None)
 
-    def _unordered(self, attribute: Attribute, declared: Type) -> NoReturn:
+    def _unordered(self, subject: Subject, declared: Type) -> NoReturn:
         self._fail(
-            f"{attribute.path} is {named(declared)}: places have no order and are not compared",
-            attribute.span,
-            f"write {attribute.path} within region 'POLYGON((…))'",
+            f"{subject.name} is {named(declared)}: places have no order and are not compared",
+            subject.of.span,
+            f"write {subject.name} within region 'POLYGON((…))'",
         )
 
     # ------------------------------------------------------------ what one event cannot decide
@@ -437,6 +446,10 @@ class _Checker:
         return self._fail("this test needs an attribute", node.span)
 
     def _check_operand(self, operand: Operand) -> None:
+        view = operand.attribute if isinstance(operand, Quantified) else operand
+        if isinstance(view, View):
+            hint = "compare the view with a constant, and hand the attribute itself to operators"
+            self._fail(f"{named_subject(view)} is a view, which is compared with constants only", view.span, hint)
         if isinstance(operand, Attribute | Quantified):
             self._type_of(operand.attribute if isinstance(operand, Quantified) else operand)
         elif isinstance(operand, JoinVariable):
@@ -457,20 +470,6 @@ class _Checker:
 
 
 _DECLARE = "declare it in the schema, for example as list of string"
-
-
-def _refusal(reader: Callable[..., object], *arguments: object) -> str | None:
-    """Why a reader refuses its arguments, if it does."""
-    try:
-        reader(*arguments)
-    except ValueError as error:
-        return str(error)
-    return None
-
-
-@functools.lru_cache(maxsize=256)
-def _read_region(wkt: str) -> None:
-    read(Kind.REGION, wkt)
 
 
 _METHODS: dict[type, Callable[[_Checker, Any], Part]] = {

@@ -31,8 +31,10 @@ from vedette.language.ast import (
 )
 from vedette.language.checked import AndPart, Atom, Checked, NotPart, OrPart, PairAtom, Part, Residual, Test, TruthPart
 from vedette.language.likes import Wildcard, pieces
+from vedette.schema.columns import Column
 from vedette.schema.keys import read
 from vedette.schema.paths import finder
+from vedette.schema.readings import TYPES, viewer
 from vedette.schema.schema import Schema
 from vedette.schema.types import Kind, Type
 from vedette.schema.values import json_text
@@ -75,6 +77,8 @@ def truth(part: Part, event: Event, schema: Schema | None = None) -> Truth:
 
 def _pair(atom: PairAtom, event: Event, schema: Schema | None) -> Truth:
     """Two attributes; values without a common order compare as unknown."""
+    if atom.column.reading is not None:
+        return compared(view_of(atom.left, event), atom.test.op, view_of(atom.right, event))
     left, right = (value_of(column.path, None, event, schema) for column in (atom.left, atom.right))
     try:
         if left is not None and right is not None and schema is not None:
@@ -119,9 +123,27 @@ def opposite(one: Truth) -> Truth:
 
 def atom_value(atom: Atom, event: Event, schema: Schema | None) -> Any:
     """What the atom's column holds in the event: a value, a list of values, or None."""
+    if atom.column.reading is not None:
+        return view_of(atom.column, event)
     if atom.column.other is not None:
         return value_of(atom.column.path, None, event, schema)
     return value_of(atom.column.path, atom.column.type, event, schema)
+
+
+def view_of(column: Column, event: Event) -> Any:
+    """What a view reads from the event, as the type of its column: what cannot be read so is missing."""
+    found = viewer(column.reading or "text", column.path)(event)
+    kind = column.type.kind
+    if found is None or column.type == TYPES[column.reading or "text"]:
+        return found
+
+    def one(text: str) -> Any:
+        try:
+            return read(kind, text)
+        except ValueError:
+            return None
+
+    return [one(each) for each in found] if column.type.is_list else one(found)
 
 
 def value_of(path: str, type_: Type | None, event: Event, schema: Schema | None) -> Any:

@@ -20,6 +20,7 @@ from vedette.language.ast import (
     Quantified,
     Range,
     TextTest,
+    View,
     Within,
 )
 from vedette.language.families import SUGGESTED, family, named
@@ -33,9 +34,9 @@ def inferred(node: Filter, text: str) -> dict[str, Type]:
     """Path -> type, for every attribute that is compared with a constant; FilterError where they disagree."""
     types: dict[str, Type] = {}
     evidence = list(_evidence(node))
-    lists = {operand.attribute.path for operand, _ in evidence if isinstance(operand, Quantified)}
+    lists = {_attribute(operand).path for operand, _ in evidence if isinstance(operand, Quantified)}
     for operand, kind in evidence:
-        attribute = operand.attribute if isinstance(operand, Quantified) else operand
+        attribute = _attribute(operand)
         if operand is attribute and attribute.path in lists and attribute in _contained(node):
             continue  # `tags contains 'x'` beside `any(tags) …`: an element of the list
         found = Type(kind, isinstance(operand, Quantified))
@@ -52,6 +53,13 @@ def inferred(node: Filter, text: str) -> dict[str, Type]:
             )
         types[attribute.path] = Type(Kind.STRING, found.is_list)
     return types
+
+
+def _attribute(operand: Attribute | Quantified) -> Attribute:
+    found = operand.attribute if isinstance(operand, Quantified) else operand
+    if isinstance(found, View):
+        raise TypeError("a view has a type of its own")
+    return found
 
 
 def _contained(node: Filter) -> Iterator[Operand]:
@@ -95,5 +103,7 @@ def _compared(operand: Operand, other: Operand) -> Iterator[tuple[Attribute | Qu
 
 
 def _tested(operand: Operand, kind: Kind) -> Iterator[tuple[Attribute | Quantified, Kind]]:
+    if isinstance(operand, Quantified) and isinstance(operand.attribute, View):
+        return  # it says nothing of the attribute's own type
     if isinstance(operand, Attribute | Quantified):
         yield operand, kind

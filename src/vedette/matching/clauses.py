@@ -78,7 +78,7 @@ class Clauses:
     def columns(self) -> list[Column]:
         """All columns that are read, in a fixed order."""
         named = {*self.arcs, *self.members, *self.probes}
-        return sorted(named, key=lambda column: (column.path, str(column.type), column.other or ""))
+        return sorted(named, key=lambda column: column.order)
 
     def select(self, keep: NDArray[np.bool_]) -> Clauses:
         """The conjunctions to keep, renumbered."""

@@ -23,7 +23,7 @@ from vedette.language.ast import (
     Within,
 )
 from vedette.language.checked import Atom, Leaf, PairAtom, Residual, Test, TruthPart
-from vedette.language.evaluate import Event, Truth, atom_value, distance, tested, truth, value_of
+from vedette.language.evaluate import Event, Truth, atom_value, distance, tested, truth, value_of, view_of
 from vedette.language.render import constant
 from vedette.schema.paths import lookup
 from vedette.schema.schema import Schema
@@ -61,9 +61,9 @@ def reason(leaf: Leaf, event: Event, schema: Schema | None, wanted: bool) -> Rea
 
 
 def _atom(atom: Atom, event: Event, value: Any, found: Truth, wanted: bool) -> Reason:
-    path = atom.column.path
+    path = atom.column.name
     if value is None:
-        raw = lookup(event, path)
+        raw = None if atom.column.reading == "nested" else lookup(event, atom.column.path)
         if raw is not None:
             kind = atom.column.type.kind.value
             return Reason(found, None, f"{path} was {shown(raw)}, which is no {kind} and counts as missing")
@@ -78,8 +78,11 @@ def _atom(atom: Atom, event: Event, value: Any, found: Truth, wanted: bool) -> R
 
 
 def _pair(atom: PairAtom, event: Event, schema: Schema | None, found: Truth, wanted: bool) -> Reason:
-    paths = (atom.left.path, atom.right.path)
-    left, right = (value_of(path, None, event, schema) for path in paths)
+    paths = (atom.left.name, atom.right.name)
+    sides = (atom.left, atom.right)
+    left, right = (
+        value_of(each.path, None, event, schema) if each.reading is None else view_of(each, event) for each in sides
+    )
     both = (left, right)
     absent = next((path for path, value in zip(paths, both, strict=True) if value is None), None)
     if absent is not None:

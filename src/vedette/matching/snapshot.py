@@ -114,11 +114,12 @@ def _rank_facts(ranks: RankColumn) -> dict[str, Any]:
 
 
 def _column_facts(column: Column) -> dict[str, Any]:
-    return {"path": column.path, "type": str(column.type), "other": column.other}
+    facts = {"path": column.path, "type": str(column.type), "other": column.other}
+    return facts if column.reading is None else {**facts, "reading": column.reading}
 
 
 def _column(facts: Mapping[str, Any]) -> Column:
-    return Column(facts["path"], parse_type(facts["type"]), facts["other"])
+    return Column(facts["path"], parse_type(facts["type"]), facts["other"], facts.get("reading"))
 
 
 def _load_codebook(reader: SnapshotReader) -> Codebook:

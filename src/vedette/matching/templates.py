@@ -186,7 +186,7 @@ class _Template:
     """Columns, their tests, and which constants go where."""
 
     def __init__(self, columns: dict[Column, list[_Test]], strings: Sequence[bool]) -> None:
-        in_order = sorted(columns, key=lambda column: (column.path, column.other or "", str(column.type)))
+        in_order = sorted(columns, key=lambda column: column.order)
         self._columns = tuple((column, tuple(columns[column])) for column in in_order)
         self._strings = tuple(strings)
 

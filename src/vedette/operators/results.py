@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from vedette.operators.failures import Failure
 from vedette.schema.arrays import is_list, list_parts, plain, validity
-from vedette.schema.tables import python_values
+from vedette.schema.python_values import python_values
 
 MOST_BINDINGS = 10_000  # per event
 

@@ -19,8 +19,8 @@ from vedette.errors import SchemaError
 from vedette.language.evaluate import value_of
 from vedette.schema.arrays import is_text, is_text_dictionary, plain
 from vedette.schema.encode import check_batch
+from vedette.schema.python_values import python_values
 from vedette.schema.schema import Schema
-from vedette.schema.tables import python_values
 from vedette.schema.types import Kind, Type
 
 Rows: TypeAlias = NDArray[np.int64]

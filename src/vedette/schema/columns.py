@@ -18,11 +18,28 @@ class Column:
     The same path may be read as several types (a string attribute as `ip`, where a filter asks for a
     network; a value that cannot be read so is missing). With `other` it is the comparison of two
     attributes: an int column of 0, 1, 2 for path <, =, > other, missing where one of them is.
+    With a `reading` it is a view (`vedette.schema.readings`) of the path, or two views compared.
     """
 
     path: str
     type: Type
     other: str | None = None
+    reading: str | None = None
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The attributes that it is read from; `*` is the whole event."""
+        return (self.path,) if self.other is None else (self.path, self.other)
+
+    @property
+    def order(self) -> tuple[str, str, str, str]:
+        """A key that columns are sorted by."""
+        return self.path, self.other or "", str(self.type), self.reading or ""
+
+    @property
+    def name(self) -> str:
+        """What is read, as a filter says it: `price`, `text(price)`."""
+        return self.path if self.reading is None else f"{self.reading}({self.path})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from vedette.schema.columns import Column, ColumnData, KeyColumn
 from vedette.schema.compare import compared, compared_as
 from vedette.schema.missing import present_in, take_out
 from vedette.schema.paths import finder
+from vedette.schema.readings import TYPES, viewer
 from vedette.schema.schema import Schema
 from vedette.schema.tables import TableEvents
 from vedette.schema.texts import Refuse
@@ -54,6 +55,8 @@ class _Events(Protocol):
     def column(self, path: str, type_: Type, refuse: Refuse, *, takes_all: bool = False) -> ColumnData: ...
 
     def present(self, path: str) -> NDArray[np.bool_]: ...
+
+    def view(self, path: str, reading: str) -> ColumnData: ...
 
 
 def encode(events: Sequence[Mapping[str, Any]] | Any, columns: Sequence[Column], schema: Schema) -> Encoded:
@@ -122,6 +125,19 @@ class _DictEvents:
     def present(self, path: str) -> NDArray[np.bool_]:
         return np.array([value is not None for value in self._values(path, Kind.STRING)], np.bool_)
 
+    def view(self, path: str, reading: str) -> ColumnData:
+        read = viewer(reading, path)
+        try:
+            values = list(map(read, self.events))
+        except (AttributeError, TypeError):
+            self._check()
+            raise
+        return values_column(values, TYPES[reading], None)
+
+    def _check(self) -> None:
+        for row, event in enumerate(self.events):
+            check_event(event, row)
+
     def _values(self, path: str, kind: Kind) -> list[Any]:
         flat = kind is not Kind.POINT or "." not in path
         values = self._found.get((path, flat))
@@ -132,8 +148,7 @@ class _DictEvents:
                 else:
                     values = [event.get(path) for event in self.events]
             except (AttributeError, TypeError):
-                for row, event in enumerate(self.events):
-                    check_event(event, row)
+                self._check()
                 raise
             self._found[path, flat] = values
         return values
@@ -148,8 +163,11 @@ class _Encoder:
         self.schema = schema
         self.rejects: dict[int, Reject] = {}
         self._made: dict[tuple[str, Type], ColumnData] = {}
+        self._views: dict[tuple[str, str], ColumnData] = {}
 
     def column(self, column: Column) -> ColumnData:
+        if column.reading is not None:
+            return self._viewed(column, column.reading)
         if column.other is not None:
             return self._comparison(column.path, column.other)
         return self._as(column.path, column.type)
@@ -166,6 +184,18 @@ class _Encoder:
             else:
                 made = seen_as(self._as(path, declared), declared, wanted)
             self._made[path, wanted] = made
+        return made
+
+    def _viewed(self, column: Column, reading: str) -> ColumnData:
+        if column.other is not None:
+            left, right = self._view(column.path, reading), self._view(column.other, reading)
+            return compared(left, Kind.STRING, right, Kind.STRING)
+        return seen_as(self._view(column.path, reading), TYPES[reading], column.type)
+
+    def _view(self, path: str, reading: str) -> ColumnData:
+        made = self._views.get((path, reading))
+        if made is None:
+            made = self._views[path, reading] = self.events.view(path, reading)
         return made
 
     def _refuse(self, path: str) -> Refuse:

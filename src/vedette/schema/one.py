@@ -16,6 +16,7 @@ from vedette.schema.encode import encode
 from vedette.schema.keys import INT_MAX, INT_MIN, key, read_string
 from vedette.schema.missing import present_in
 from vedette.schema.paths import finder
+from vedette.schema.readings import viewer
 from vedette.schema.schema import Schema
 from vedette.schema.types import Kind, Type
 from vedette.schema.values import json_text, read_value
@@ -37,6 +38,8 @@ def prepare_one(columns: Sequence[Column], schema: Schema) -> Callable[[Mapping[
     for position, column in enumerate(columns):
         if column.other is not None or column.type.is_list or not column.type.kind.ordered:
             others.append((position, column))
+        elif column.reading is not None:
+            sought.append((position, viewer(column.reading, column.path), _lenient(_exact(column.type.kind))))
         elif "." in column.path:
             sought.append((position, finder(column.path), _converter(column, schema)))
         else:

@@ -2,38 +2,26 @@
 
 from __future__ import annotations
 
-import decimal
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from vedette.errors import SchemaError
-from vedette.schema.arrays import Array, array_column, is_list, is_text, is_text_dictionary, list_parts, plain, validity
+from vedette.schema.arrays import Array, array_column, is_list, is_text, list_parts, plain, validity
 from vedette.schema.columns import ColumnData, KeyColumn, ListColumn, PointColumn, RegionColumn, TextColumn
+from vedette.schema.map_index import Entries, MapIndex
 from vedette.schema.missing import missing
 from vedette.schema.paths import finder
+from vedette.schema.python_values import python_values, without_nulls
+from vedette.schema.readings import EVERYTHING
+from vedette.schema.table_views import Field, NotPlain, TableViews, struct_field
 from vedette.schema.texts import Refuse, Scalars
 from vedette.schema.types import Kind, Type
 from vedette.schema.values import values_column
-
-# From so many keys on it pays to bring all items of a map into order, unless that takes too much memory.
-_SEVERAL = 5
-_TOO_LARGE = 1 << 30
-
-Field: TypeAlias = Callable[[str], Array | None]  # the array of a name, if there is one
-
-
-@dataclass(frozen=True, slots=True)
-class _Entries:
-    """Values of some rows only: what a map holds under one key."""
-
-    rows: NDArray[np.int64]
-    values: Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,45 +33,7 @@ class _Elements:
     present: NDArray[np.bool_]
 
 
-_Reached: TypeAlias = "Array | _Entries | _Elements"
-
-
-class _NotPlain(Exception):
-    """The path leads through something that is easier to walk in Python."""
-
-
-class _MapIndex:
-    """The entries of a map column by key, so that many keys cost one pass over it."""
-
-    def __init__(self, array: Array) -> None:
-        offsets = array.offsets.to_numpy()
-        lengths = np.where(validity(array), np.diff(offsets), 0)
-        entries = np.repeat(offsets[:-1] - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
-        encoded = array.keys.take(pa.array(entries)).dictionary_encode()
-        codes = encoded.indices.to_numpy()
-        names = encoded.dictionary.to_pylist()
-        # Few distinct keys sort by radix, in one pass.
-        order = np.argsort(codes.astype(np.uint16) if len(names) < 2**16 else codes, kind="stable")
-        self._numbers = {name: number for number, name in enumerate(names)}
-        self._bounds = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(names)))])
-        self._entries = entries[order]
-        self._rows = np.repeat(np.arange(len(array)), lengths)[order]
-        self._items = array.items
-        self._in_order: Array | None = None  # the items by key, once several keys have been asked for
-        self._asked = 0
-
-    def find(self, name: str) -> _Entries:
-        """What the maps hold under this key, in the order of rows (a key twice in a map: the last one counts)."""
-        number = self._numbers.get(name)
-        first, last = (0, 0) if number is None else self._bounds[number : number + 2].tolist()
-        self._asked += 1
-        if self._asked == _SEVERAL and self._items.nbytes < _TOO_LARGE:
-            self._in_order = self._items.take(pa.array(self._entries))
-        if self._in_order is not None:
-            values = self._in_order.slice(first, last - first)
-        else:
-            values = self._items.take(pa.array(self._entries[first:last]))
-        return _Entries(self._rows[first:last], values)
+_Reached: TypeAlias = "Array | Entries | _Elements"
 
 
 class TableEvents:
@@ -93,19 +43,25 @@ class TableEvents:
         self.table = table if isinstance(table, pa.Table) else pa.Table.from_batches([table])
         self.size: int = self.table.num_rows
         self._plain: dict[str, Array] = {}
-        self._maps: dict[str, _MapIndex] = {}
+        self._maps: dict[str, MapIndex] = {}
+        self._views = TableViews(self)
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of the table."""
+        return list(self.table.column_names)
 
     def column(self, path: str, type_: Type, refuse: Refuse, *, takes_all: bool = False) -> ColumnData:
         """The values of a path as a column of the type."""
         try:
-            found = [reached for reached in self._reach(self._field, path, "") if not _is_empty(reached)]
+            found = [reached for reached in self._reach(self.field, path, "") if not _is_empty(reached)]
             if not found:
                 return missing(type_, self.size)
             if len(found) == 1 and not takes_all:
                 column = self._converted(found[0], path, type_, refuse)
                 if column is not None:
                     return column
-        except _NotPlain:
+        except NotPlain:
             pass
         return values_column(self._values(path, type_.kind), type_, refuse, takes_all=takes_all)
 
@@ -113,25 +69,36 @@ class TableEvents:
         """Which rows have a value of any type at the path."""
         there = np.zeros(self.size, np.bool_)
         try:
-            for reached in self._reach(self._field, path, ""):
-                if isinstance(reached, _Entries):
+            for reached in self._reach(self.field, path, ""):
+                if isinstance(reached, Entries):
                     there[reached.rows] |= validity(reached.values)
                 else:
                     there |= reached.present if isinstance(reached, _Elements) else validity(reached)
-        except _NotPlain:
+        except NotPlain:
             return np.array([value is not None for value in self._values(path, Kind.STRING)], np.bool_)
         return there
 
+    def view(self, path: str, reading: str) -> ColumnData:
+        """What a view reads from every event."""
+        return self._views.column(path, reading)
+
     def dicts(self, paths: Iterable[str]) -> list[dict[str, Any]]:
-        """The events as dicts that hold what the paths lead to."""
+        """The events as dicts that hold what the paths lead to (`*`: all of them); a null is not there."""
         sought = dict.fromkeys(name for path in paths for name in (path, path.partition(".")[0]))
-        names = [name for name in sought if self._field(name) is not None]
+        names = self.names if EVERYTHING in sought else [name for name in sought if self.field(name) is not None]
         if not names:
             return [{} for _ in range(self.size)]
-        columns = [python_values(self._field(name)) for name in names]
-        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        columns = [python_values(self.field(name)) for name in names]
+        return [without_nulls(dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)]
 
-    def _field(self, name: str) -> Array | None:
+    def entries(self, place: str, maps: Array, key: str) -> Entries:
+        """What the maps of a place hold under a key."""
+        if place not in self._maps:
+            self._maps[place] = MapIndex(maps)
+        return self._maps[place].find(key)
+
+    def field(self, name: str) -> Array | None:
+        """The column of a name, if there is one."""
         if name not in self._plain:
             positions = self.table.schema.get_all_field_indices(name)
             if len(positions) > 1:
@@ -149,25 +116,22 @@ class TableEvents:
         if below is None:
             return
         if pa.types.is_struct(below.type):
-            yield from self._reach(_struct_field(below), rest, f"{above}{head}.")
+            yield from self._reach(struct_field(below), rest, f"{above}{head}.")
         elif pa.types.is_map(below.type):
             if not pa.types.is_string(below.type.key_type) or pa.types.is_nested(below.type.item_type):
-                raise _NotPlain
-            place = above + head
-            if place not in self._maps:
-                self._maps[place] = _MapIndex(below)
-            yield self._maps[place].find(rest)
+                raise NotPlain
+            yield self.entries(above + head, below, rest)
         elif is_list(below.type) and pa.types.is_nested(below.type.value_type):
             start, elements, present = list_parts(below)
             if not pa.types.is_struct(elements.type):
-                raise _NotPlain
-            for reached in self._reach(_struct_field(plain(elements)), rest, f"{above}{head}[]."):
-                if isinstance(reached, _Entries | _Elements) or is_list(reached.type):
-                    raise _NotPlain
+                raise NotPlain
+            for reached in self._reach(struct_field(plain(elements)), rest, f"{above}{head}[]."):
+                if isinstance(reached, Entries | _Elements) or is_list(reached.type):
+                    raise NotPlain
                 yield _Elements(start, reached, present)
 
     def _converted(self, reached: _Reached, path: str, type_: Type, refuse: Refuse) -> ColumnData | None:
-        if isinstance(reached, _Entries):
+        if isinstance(reached, Entries):
             rows = reached.rows
 
             def refuse_row(entry: int, reason: str) -> None:
@@ -194,24 +158,14 @@ class TableEvents:
     def _values(self, path: str, kind: Kind) -> list[Any]:
         """The values of a path, found in Python."""
         head = path.partition(".")[0]
-        names = [name for name in dict.fromkeys((path, head)) if self._field(name) is not None]
-        columns = [python_values(self._field(name)) for name in names]
+        names = [name for name in dict.fromkeys((path, head)) if self.field(name) is not None]
+        columns = [python_values(self.field(name)) for name in names]
         find = finder(path, flat=kind is not Kind.POINT)
         return [find(dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)]
 
 
-def _struct_field(array: Array) -> Field:
-    stored = array.type
-
-    def field(name: str) -> Array | None:
-        position = stored.get_field_index(name)  # -1 also for a name that is there twice
-        return plain(pc.struct_field(array, position)) if position >= 0 else None
-
-    return field
-
-
 def _is_empty(reached: _Reached) -> bool:
-    values = reached.values if isinstance(reached, _Entries) else reached
+    values = reached.values if isinstance(reached, Entries) else reached
     return not isinstance(values, _Elements) and values.null_count == len(values)
 
 
@@ -298,46 +252,3 @@ def _scattered(column: ColumnData, rows: NDArray[np.int64], size: int) -> Column
         TextColumn(codes, column.values) if isinstance(column, TextColumn) else RegionColumn(codes, column.geometries)
     )
     return scattered
-
-
-def python_values(array: Array) -> list[Any]:
-    """The array as Python values: maps as dicts, times in microseconds, decimals as numbers.
-
-    Text that is not UTF-8 comes with lone surrogates, which `read` refuses.
-    """
-    stored = _python_type(array.type)
-    if stored != array.type:
-        array = array.cast(stored, safe=False)
-    return [_tidied(value, stored) for value in array.to_pylist()]
-
-
-def _python_type(stored: Any) -> Any:
-    types = pa.types
-    if types.is_timestamp(stored) and stored.unit == "ns":
-        return pa.timestamp("us", stored.tz)
-    if is_text(stored) or is_text_dictionary(stored):
-        return pa.large_binary()
-    if types.is_struct(stored):
-        return pa.struct([field.with_type(_python_type(field.type)) for field in stored])
-    if types.is_map(stored):
-        return pa.map_(stored.key_type, _python_type(stored.item_type))
-    if types.is_list(stored) or types.is_large_list(stored):
-        return pa.large_list(_python_type(stored.value_type))
-    return stored
-
-
-def _tidied(value: Any, stored: Any) -> Any:
-    types = pa.types
-    if value is None:
-        return None
-    if types.is_struct(stored):
-        return {field.name: _tidied(value[field.name], field.type) for field in stored}
-    if types.is_map(stored):
-        return {key: _tidied(item, stored.item_type) for key, item in value}
-    if is_list(stored):
-        return [_tidied(item, stored.value_type) for item in value]
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "surrogateescape")
-    if isinstance(value, decimal.Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
-    return value

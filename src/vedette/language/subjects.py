@@ -1,0 +1,54 @@
+"""What a test is about: an attribute or a view of one, of which type, and whether its elements are meant."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Literal as OneOf
+from typing import TypeAlias
+
+from vedette.language.ast import Attribute, Quantified, View
+from vedette.schema.columns import Column
+from vedette.schema.types import INT, Kind, Type
+
+# The operands that a column can be read for.
+Tested: TypeAlias = Attribute | View | Quantified
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The attribute or view, the quantifier, and the type if it is known."""
+
+    of: Attribute | View
+    quantifier: OneOf["any", "all"] | None
+    type: Type | None
+
+    @property
+    def name(self) -> str:
+        """As messages call it."""
+        return named_subject(self.of)
+
+    def column(self, kind: Kind, is_list: bool) -> Column:
+        """The column to read, as a kind."""
+        if isinstance(self.of, View):
+            return _column(self.of.attribute.path, kind, is_list, self.of.reading)
+        return _column(self.of.path, kind, is_list, None)
+
+    def elements(self, kind: Kind) -> Column:
+        """The column of a test that says which elements it is about."""
+        return self.column(kind, self.quantifier is not None)
+
+    def presence(self) -> Column:
+        """The column of an attribute of which nothing but its presence counts, and whose type nobody knows."""
+        path = self.of.attribute.path if isinstance(self.of, View) else self.of.path
+        return Column(path, INT, path)
+
+
+def named_subject(of: Attribute | View) -> str:
+    """An attribute or a view as messages call it."""
+    return f"{of.reading}({of.attribute.path})" if isinstance(of, View) else of.path
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _column(path: str, kind: Kind, is_list: bool, reading: str | None) -> Column:
+    return Column(path, Type(kind, is_list), None, reading)

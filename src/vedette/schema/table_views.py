@@ -1,0 +1,171 @@
+"""Views of an Arrow table: the same answers as `vedette.schema.readings` of its events, by column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from vedette.schema.arrays import Array, is_list, list_parts, plain, validity
+from vedette.schema.columns import ColumnData, TextColumn
+from vedette.schema.leaf_arrays import Leaves, decoded, texts
+from vedette.schema.map_index import Entries
+from vedette.schema.missing import missing
+from vedette.schema.readings import EVERYTHING, TYPES, viewer
+from vedette.schema.values import values_column
+
+Field: TypeAlias = Callable[[str], Array | None]  # the array of a name, if there is one
+
+
+class NotPlain(Exception):
+    """The path leads through something that is easier to walk in Python."""
+
+
+class _Table(Protocol):
+    size: int
+
+    @property
+    def names(self) -> list[str]: ...
+
+    def field(self, name: str) -> Array | None: ...
+
+    def entries(self, place: str, maps: Array, key: str) -> Entries: ...
+
+    def dicts(self, paths: Iterable[str]) -> list[dict[str, Any]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a path leads: values, and the rows they belong to."""
+
+    rows: NDArray[np.int64]
+    values: Array
+    through_list: bool = False
+
+
+class TableViews:
+    """What views read from a table."""
+
+    def __init__(self, table: _Table) -> None:
+        self._table = table
+        self._leaves: dict[str, Leaves] = {}
+
+    def column(self, path: str, reading: str) -> ColumnData:
+        """One view of all events."""
+        try:
+            if reading in ("text", "nested"):
+                return self._text(path) if reading == "text" else self._nested(path)
+            return self._leaves_at(path).lists(reading, self._table.size)
+        except NotPlain:
+            read = viewer(reading, path)
+            return values_column([read(event) for event in self._table.dicts((path,))], TYPES[reading], None)
+
+    def _text(self, path: str) -> TextColumn:
+        places = self._places(path)
+        codes = np.full(self._table.size, -1, np.int32)
+        if not places:
+            return TextColumn(codes, [])
+        (place,) = places
+        if place.through_list or _has_parts(place.values.type):
+            raise NotPlain
+        values, rows = decoded(place.values), place.rows
+        if values.null_count:
+            there = validity(values)
+            values, rows = values.filter(pa.array(there)), rows[there]
+        found = texts(values)
+        codes[rows] = found.codes
+        return TextColumn(codes, found.values)
+
+    def _nested(self, path: str) -> ColumnData:
+        if any(place.through_list or _may_nest(place.values.type) for place in self._places(path)):
+            raise NotPlain
+        return missing(TYPES["nested"], self._table.size)
+
+    def _leaves_at(self, path: str) -> Leaves:
+        found = self._leaves.get(path)
+        if found is None:
+            found = Leaves()
+            for place in self._places(path):
+                found.add(place.values, place.rows, objects=path == EVERYTHING)
+            self._leaves[path] = found
+        return found
+
+    # ------------------------------------------------------------ where a path leads
+
+    def _places(self, path: str) -> list[_Place]:
+        """One place, or none; all columns for `*`. NotPlain where it depends on the event which place counts."""
+        rows = np.arange(self._table.size)
+        if path == EVERYTHING:
+            arrays = [self._table.field(name) for name in self._table.names]
+            return [_Place(rows, array) for array in arrays if array is not None]
+        found = [place for place in self._reach(self._table.field, path, _Way(rows)) if not _is_empty(place.values)]
+        if len(found) > 1:
+            raise NotPlain
+        return found
+
+    def _reach(self, field: Field, path: str, way: _Way) -> Iterable[_Place]:
+        whole = field(path)
+        if whole is not None:
+            yield _Place(way.rows, whole, way.through_list)
+        head, dot, rest = path.partition(".")
+        below = field(head) if dot else None
+        if below is not None:
+            yield from self._inside(below, rest, _Way(way.rows, f"{way.name}{head}", way.through_list))
+
+    def _inside(self, below: Array, path: str, way: _Way) -> Iterable[_Place]:
+        stored = below.type
+        if pa.types.is_struct(stored):
+            yield from self._reach(struct_field(below), path, _Way(way.rows, f"{way.name}.", way.through_list))
+        elif pa.types.is_map(stored):
+            if way.through_list or not pa.types.is_string(stored.key_type) or pa.types.is_nested(stored.item_type):
+                raise NotPlain
+            found = self._table.entries(way.name, below, path)
+            yield _Place(found.rows, plain(found.values))
+        elif is_list(stored) and pa.types.is_nested(stored.value_type):
+            start, elements, _ = list_parts(below)
+            rows = np.repeat(way.rows, np.diff(start))
+            yield from self._inside(plain(elements), path, _Way(rows, f"{way.name}[]", through_list=True))
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How far a path has led: the rows of what is there, and the name of the place."""
+
+    rows: NDArray[np.int64]
+    name: str = ""
+    through_list: bool = False
+
+
+def struct_field(array: Array) -> Field:
+    """The fields of a struct array by name."""
+    stored = array.type
+
+    def field(name: str) -> Array | None:
+        position = stored.get_field_index(name)  # -1 also for a name that is there twice
+        return plain(pc.struct_field(array, position)) if position >= 0 else None
+
+    return field
+
+
+def _is_empty(array: Array) -> bool:
+    return bool(array.null_count == len(array))
+
+
+def _has_parts(stored: Any) -> bool:
+    """Values that are written as JSON: lists, structs, maps."""
+    return is_list(stored) or bool(pa.types.is_struct(stored) or pa.types.is_map(stored))
+
+
+def _may_nest(stored: Any) -> bool:
+    """Whether a list that holds an object can be in values of the type."""
+    if is_list(stored):
+        inside = stored.value_type
+        return bool(pa.types.is_struct(inside) or pa.types.is_map(inside)) or _may_nest(inside)
+    if pa.types.is_map(stored):
+        return _may_nest(stored.item_type)
+    return pa.types.is_struct(stored) and any(_may_nest(each.type) for each in stored)
