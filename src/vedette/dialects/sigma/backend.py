@@ -1,0 +1,250 @@
+"""pySigma's backend for Vedette: conditions of rules become trees of its language, correlations patterns.
+
+pySigma parses rules, expands modifiers and applies pipelines; what is left are values of a few types, one method each.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NoReturn, TypeAlias, cast
+
+from sigma.conditions import (
+    ConditionAND,
+    ConditionFieldEqualsValueExpression,
+    ConditionNOT,
+    ConditionOR,
+    ConditionValueExpression,
+)
+from sigma.conversion.base import Backend
+from sigma.conversion.state import ConversionState
+from sigma.correlations import SigmaCorrelationRule
+from sigma.rule import SigmaRule
+from sigma.types import (
+    CompareOperators,
+    SigmaBool,
+    SigmaCasedString,
+    SigmaCIDRExpression,
+    SigmaCompareExpression,
+    SigmaFieldReference,
+    SigmaNumber,
+    SigmaQueryExpression,
+    SigmaRegularExpression,
+    SigmaString,
+    SigmaTimestampPart,
+)
+
+from vedette.dialects.sigma.clock import time_test
+from vedette.dialects.sigma.correlations import no_aggregate, pattern_of
+from vedette.dialects.sigma.pipelines import check_scope
+from vedette.dialects.sigma.refusals import Unsayable
+from vedette.dialects.sigma.truth import every, none, some
+from vedette.dialects.sigma.values import (
+    KEYWORDS,
+    compared,
+    expression_test,
+    field_view,
+    keyword_test,
+    number_test,
+    number_text,
+    text_test,
+)
+from vedette.errors import InputError
+from vedette.language import ast
+from vedette.language.parser import parse_filter
+from vedette.language.render import render
+
+_Field: TypeAlias = ConditionFieldEqualsValueExpression
+_Value: TypeAlias = ConditionValueExpression
+_Correlation: TypeAlias = SigmaCorrelationRule
+
+
+class VedetteBackend(Backend):
+    """Rules as `ast.Filter`, correlations as `ast.Composite`."""
+
+    name: ClassVar[str] = "Vedette"
+    identifier: ClassVar[str] = "vedette"
+    correlation_methods: ClassVar[dict[str, str] | None] = {"default": "a pattern over several events"}
+
+    def finish_query(self, rule: SigmaRule | SigmaCorrelationRule, query: Any, state: ConversionState) -> Any:
+        """Where pipelines say what log sources mean, that of the rule is one of them."""
+        if isinstance(rule, SigmaRule):
+            check_scope(self.last_processing_pipeline, rule)
+        return query
+
+    def finalize_query(
+        self,
+        rule: SigmaRule | SigmaCorrelationRule,
+        query: Any,
+        index: int,
+        state: ConversionState,
+        output_format: str,
+    ) -> Any:
+        """A tree stays one: what pipelines do to the text of a query is refused where they are read."""
+        return query
+
+    # ------------------------------------------------------------ and, or, not
+
+    def convert_condition_and(self, cond: ConditionAND, state: ConversionState) -> ast.Filter | None:
+        """All of them hold; what a pipeline has dropped says nothing."""
+        parts = self._parts(cond, state)
+        return every(parts) if parts else None
+
+    def convert_condition_or(self, cond: ConditionOR, state: ConversionState) -> ast.Filter | None:
+        """One of them holds."""
+        parts = self._parts(cond, state)
+        return some(parts) if parts else None
+
+    def convert_condition_not(self, cond: ConditionNOT, state: ConversionState) -> ast.Filter | None:
+        """It does not hold."""
+        parts = self._parts(cond, state)
+        return none(parts[0]) if parts else None
+
+    def _parts(self, cond: ConditionAND | ConditionOR | ConditionNOT, state: ConversionState) -> list[ast.Filter]:
+        found = (self.convert_condition(cast(Any, argument), state) for argument in cond.args)
+        return [part for part in found if part is not None]
+
+    def convert_condition_as_in_expression(self, cond: ConditionOR | ConditionAND, state: ConversionState) -> NoReturn:
+        """Lists of values stay alternatives, which the normal form brings together."""
+        raise NotImplementedError("lists of values are not converted as such")
+
+    # ------------------------------------------------------------ a field and a value
+
+    def convert_condition_field_eq_val_str(self, cond: _Field, state: ConversionState) -> ast.Filter:
+        """`Image: *\\cmd.exe`."""
+        return text_test(field_view(cond.field), cast(SigmaString, cond.value), cased=False)
+
+    def convert_condition_field_eq_val_str_case_sensitive(self, cond: _Field, state: ConversionState) -> ast.Filter:
+        """`Image|cased: …`."""
+        return text_test(field_view(cond.field), cast(SigmaString, cond.value), cased=True)
+
+    def convert_condition_field_eq_val_num(self, cond: _Field, state: ConversionState) -> ast.Filter:
+        """`EventID: 4624`."""
+        return number_test(field_view(cond.field), cast(SigmaNumber, cond.value).number)
+
+    def convert_condition_field_eq_val_bool(self, cond: _Field, state: ConversionState) -> ast.Filter:
+        """`Initiated: true`."""
+        word = SigmaString("true" if cast(SigmaBool, cond.value).boolean else "false")
+        return text_test(field_view(cond.field), word, cased=False)
+
+    def convert_condition_field_eq_val_timestamp_part(self, cond: _Field, state: ConversionState) -> ast.Filter:
+        """`UtcTime|hour: 3`."""
+        return time_test(field_view(cond.field), cast(SigmaTimestampPart, cond.value))
+
+    def convert_condition_field_eq_val_re(self, cond: _Field, state: ConversionState) -> ast.Filter:
+        """`CommandLine|re: …`."""
+        return expression_test(field_view(cond.field), cast(SigmaRegularExpression, cond.value))
+
+    def convert_condition_field_eq_val_cidr(self, cond: _Field, state: ConversionState) -> ast.Filter:
+        """`SourceIp|cidr: 10.0.0.0/8`."""
+        addresses = ast.Quantified("any", ast.View("strings", ast.Attribute(cond.field)))
+        return ast.InNetwork(addresses, (str(cast(SigmaCIDRExpression, cond.value).network),))
+
+    def convert_condition_field_compare_op_val(self, cond: _Field, state: ConversionState) -> ast.Filter:
+        """`Size|gt: 1000`."""
+        value = cast(SigmaCompareExpression, cond.value)
+        if isinstance(value.number, SigmaTimestampPart):
+            return time_test(field_view(cond.field), value.number, value.op)
+        if value.op is CompareOperators.NEQ:
+            return none(number_test(field_view(cond.field), value.number.number))
+        return compared(cond.field, value.op, value.number.number)
+
+    def convert_condition_field_eq_field(self, cond: _Field, state: ConversionState) -> ast.Filter:
+        """`TargetUser|fieldref: SourceUser`."""
+        value = cast(SigmaFieldReference, cond.value)
+        if value.starts_with or value.ends_with:
+            raise Unsayable(
+                f"a text test of {cond.field} with what another field ({value.field}) holds",
+                "fields can be compared as a whole",
+            )
+        return ast.Comparison(field_view(cond.field), ast.Comparator.EQ, field_view(value.field))
+
+    def convert_condition_field_eq_val_null(self, cond: _Field, state: ConversionState) -> ast.Filter:
+        """`ParentImage: null`: there is none, or it is empty."""
+        view = field_view(cond.field)
+        return some((ast.IsNull(view), ast.Comparison(view, ast.Comparator.EQ, ast.Literal(""))))
+
+    def convert_condition_field_exists(self, cond: _Field, state: ConversionState) -> ast.Filter:
+        """`ParentImage|exists: true`."""
+        return ast.Not(ast.IsNull(field_view(cond.field)))
+
+    def convert_condition_field_not_exists(self, cond: _Field, state: ConversionState) -> ast.Filter:
+        """`ParentImage|exists: false`."""
+        return ast.IsNull(field_view(cond.field))
+
+    def convert_condition_field_eq_query_expr(self, cond: _Field, state: ConversionState) -> ast.Filter:
+        """What a pipeline puts in place of a placeholder: a filter of Vedette's own."""
+        return _own(cast(SigmaQueryExpression, cond.value), render(ast.Attribute(cond.field)))
+
+    # ------------------------------------------------------------ keywords: values without a field
+
+    def convert_condition_val_str(self, cond: _Value, state: ConversionState) -> ast.Filter:
+        """A text that may be anywhere in the event."""
+        value = cast(SigmaString, cond.value)
+        return keyword_test(value, cased=isinstance(value, SigmaCasedString))
+
+    def convert_condition_val_num(self, cond: _Value, state: ConversionState) -> ast.Filter:
+        """A number that may be anywhere in the event, in a text as well."""
+        return keyword_test(SigmaString(number_text(cast(SigmaNumber, cond.value).number)), cased=False)
+
+    def convert_condition_val_re(self, cond: _Value, state: ConversionState) -> ast.Filter:
+        """An expression that may match anywhere in the event."""
+        return expression_test(KEYWORDS, cast(SigmaRegularExpression, cond.value))
+
+    def convert_condition_query_expr(self, cond: _Value, state: ConversionState) -> ast.Filter:
+        """A filter of Vedette's own."""
+        return _own(cast(SigmaQueryExpression, cond.value), None)
+
+    # ------------------------------------------------------------ correlations
+
+    def convert_correlation_event_count_rule(
+        self, rule: _Correlation, output_format: str | None = None, method: str = "default"
+    ) -> list[Any]:
+        """So many events."""
+        return [pattern_of(rule)]
+
+    def convert_correlation_value_count_rule(
+        self, rule: _Correlation, output_format: str | None = None, method: str = "default"
+    ) -> list[Any]:
+        """Events with so many different values."""
+        return [pattern_of(rule)]
+
+    def convert_correlation_temporal_rule(
+        self, rule: _Correlation, output_format: str | None = None, method: str = "default"
+    ) -> list[Any]:
+        """An event of each rule, in any order."""
+        return [pattern_of(rule)]
+
+    def convert_correlation_temporal_ordered_rule(
+        self, rule: _Correlation, output_format: str | None = None, method: str = "default"
+    ) -> list[Any]:
+        """An event of each rule, one after another."""
+        return [pattern_of(rule)]
+
+    def convert_correlation_extended_temporal_rule(
+        self, rule: _Correlation, output_format: str | None = None, method: str = "default"
+    ) -> list[Any]:
+        """Events of rules that `and` and `or` join."""
+        return [pattern_of(rule)]
+
+    def convert_correlation_extended_temporal_ordered_rule(
+        self, rule: _Correlation, output_format: str | None = None, method: str = "default"
+    ) -> list[Any]:
+        """The same, one after another."""
+        return [pattern_of(rule)]
+
+    def convert_correlation_value_sum_rule(
+        self, rule: _Correlation, output_format: str | None = None, method: str = "default"
+    ) -> NoReturn:
+        """A sum, which no pattern can say."""
+        raise no_aggregate(rule)
+
+    convert_correlation_value_avg_rule = convert_correlation_value_sum_rule
+    convert_correlation_value_percentile_rule = convert_correlation_value_sum_rule
+    convert_correlation_value_median_rule = convert_correlation_value_sum_rule
+
+
+def _own(value: SigmaQueryExpression, name: str | None) -> ast.Filter:
+    """A text of Vedette's language as a tree."""
+    try:
+        return parse_filter(value.expr.replace("{field}", name or "{field}").replace("{id}", value.id))
+    except InputError as error:
+        raise Unsayable(f"a pipeline puts this in place of a placeholder, which is no filter: {error}") from None

@@ -1,0 +1,289 @@
+"""Correlations of Sigma as patterns: events of rules within a length of time, by what they have in common.
+
+    event_count >= 3        [f] ; [f] ; [f] by user within 5 min
+    value_count(a) >= 3     [f and a = $v1] ; [f and a != $v1 and a = $v2] ; [f and a != $v1 and a != $v2] …
+    temporal                ([f] and [g]) …
+    temporal_ordered        [f] ; [g] …
+
+A pattern tells when events have come, so fewer than so many, exactly so many, and what must not come cannot be said.
+A correlation that another one names is a pattern in its pattern, with its timespan as a condition on its steps.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from typing import Literal as OneOf
+
+from sigma.correlations import (
+    CorrelationConditionAND,
+    CorrelationConditionItem,
+    CorrelationConditionOR,
+    SigmaCorrelationConditionOperator,
+    SigmaCorrelationRule,
+    SigmaCorrelationType,
+    SigmaExtendedCorrelationCondition,
+    SigmaRuleReference,
+)
+from sigma.rule import SigmaRule
+
+from vedette.dialects.sigma.groups import Groups, Rule, compared, groups_of
+from vedette.dialects.sigma.refusals import Unsayable
+from vedette.dialects.sigma.truth import every, some
+from vedette.language import ast
+
+MOST_EVENTS: Final = 100  # of one count: each is a step of the pattern
+MOST_VALUES: Final = 5  # of one count: a match is told for every order in which the values can have come
+MOST_CHOICES: Final = 20  # ways in which some rules of a temporal correlation are enough
+
+_SECOND: Final = 1_000_000
+_Operator: Final = SigmaCorrelationConditionOperator
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A sub-pattern; the labels of its first and last step, where it is open which these are None."""
+
+    pattern: ast.Pattern
+    first: str | None = None
+    last: str | None = None
+    timed: bool = False  # has conditions on its time inside
+
+
+class _Labels:
+    """Names for steps, each given once."""
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)
+
+    def next(self) -> str:
+        """A name that no other step has."""
+        return f"e{next(self._numbers)}"
+
+
+def pattern_of(rule: SigmaCorrelationRule) -> ast.Composite:
+    """The pattern that matches when the correlation is complete."""
+    groups = groups_of(rule)
+    part = _part(rule, groups, _Labels())
+    if part.timed:
+        return ast.Composite(part.pattern, groups.by)
+    return ast.Composite(_unlabelled(part.pattern), groups.by, _span(rule))
+
+
+def no_aggregate(rule: SigmaCorrelationRule) -> Unsayable:
+    """What is said of sums, averages and the like."""
+    return Unsayable(
+        f"{rule.type.name.lower()} computes over the values of many events, which a pattern does not do",
+        "event_count, value_count, temporal and temporal_ordered can be said",
+    )
+
+
+def _part(rule: SigmaCorrelationRule, groups: Groups, labels: _Labels) -> _Part:
+    if rule.type is SigmaCorrelationType.EVENT_COUNT:
+        return _counted(rule, groups, labels)
+    if rule.type is SigmaCorrelationType.VALUE_COUNT:
+        return _different(rule, groups, labels)
+    if rule.type in (SigmaCorrelationType.TEMPORAL, SigmaCorrelationType.TEMPORAL_ORDERED):
+        return _together(rule, groups, labels)
+    raise no_aggregate(rule)
+
+
+def _span(rule: SigmaCorrelationRule) -> int:
+    return rule.timespan.seconds * _SECOND
+
+
+# ---------------------------------------------------------------- counts
+
+
+def _counted(rule: SigmaCorrelationRule, groups: Groups, labels: _Labels) -> _Part:
+    count = _least(rule)
+    _refuse_more(rule, count, MOST_EVENTS)
+    return _in_turn([_step(rule, groups, (), labels) for _ in range(count)])
+
+
+def _different(rule: SigmaCorrelationRule, groups: Groups, labels: _Labels) -> _Part:
+    count = _least(rule)
+    _refuse_more(rule, count, MOST_VALUES)
+    fields = _fields(rule)
+    # A combination of several fields is another one if one of them is another.
+    variables = [[f"v{number}{chr(97 + place)}" for place in range(len(fields))] for number in range(1, count)]
+    steps = []
+    for number in range(count):
+        tests = [
+            some(compared(path, ast.Comparator.NE, name) for path, name in zip(fields, before, strict=True))
+            for before in variables[:number]
+        ]
+        if number < count - 1:
+            tests += [
+                compared(path, ast.Comparator.EQ, name) for path, name in zip(fields, variables[number], strict=True)
+            ]
+        if number == 0 == count - 1 or (number == count - 1 and len(fields) > 1):
+            tests += [ast.Not(ast.IsNull(ast.Attribute(path))) for path in fields]
+        steps.append(_step(rule, groups, tests, labels))
+    return _in_turn(steps)
+
+
+def _fields(rule: SigmaCorrelationRule) -> list[str]:
+    named = None if isinstance(rule.condition, SigmaExtendedCorrelationCondition) else rule.condition.fieldref
+    return [named] if isinstance(named, str) else list(named or ())
+
+
+def _least(rule: SigmaCorrelationRule) -> int:
+    """How many there must be."""
+    condition = rule.condition
+    if isinstance(condition, SigmaExtendedCorrelationCondition):
+        raise Unsayable("a count is compared with a number, not with names of rules")
+    said = f"`{condition.op.name.lower()}: {condition.count}`"
+    if condition.op not in (_Operator.GTE, _Operator.GT):
+        raise Unsayable(
+            f"{said}: a pattern tells when events have come, not that no more of them will",
+            "`gte` and `gt` can be said",
+        )
+    count = math.ceil(condition.count) if condition.op is _Operator.GTE else math.floor(condition.count) + 1
+    if count < 1:
+        raise Unsayable(f"{said} holds without any event", "count from 1")
+    return count
+
+
+def _refuse_more(rule: SigmaCorrelationRule, count: int, most: int) -> None:
+    if count > most:
+        what = rule.type.name.lower()
+        raise Unsayable(
+            f"a {what} of {count:,}: each of them is a step of the pattern, and {most} are the most",
+            "a smaller number in a shorter timespan tells of the same",
+        )
+
+
+def _step(rule: SigmaCorrelationRule, groups: Groups, tests: Sequence[ast.Filter], labels: _Labels) -> _Part:
+    """One event of any of the rules that are counted."""
+    filters = []
+    for reference in rule.referenced_rules:
+        if not isinstance(reference.rule, SigmaRule):
+            raise Unsayable(f"what is counted are events, not matches of another correlation ({reference.reference!r})")
+        filters.append(every([_filter(reference.rule), *groups.tests(reference.rule), *tests]))
+    if groups.variables and len(filters) > 1:
+        # A variable is bound where its attribute stands in every alternative.
+        return _Part(ast.Either(tuple(map(ast.Step, filters))))
+    label = labels.next()
+    return _Part(ast.Step(some(filters), label), label, label)
+
+
+def _in_turn(parts: Sequence[_Part]) -> _Part:
+    if len(parts) == 1:
+        return parts[0]
+    patterns = tuple(part.pattern for part in parts)
+    later: OneOf[";"] = ";"
+    timed = any(part.timed for part in parts)
+    return _Part(ast.Sequence(patterns, (later,) * (len(parts) - 1)), parts[0].first, parts[-1].last, timed)
+
+
+# ---------------------------------------------------------------- temporal
+
+
+def _together(rule: SigmaCorrelationRule, groups: Groups, labels: _Labels) -> _Part:
+    ordered = rule.type is SigmaCorrelationType.TEMPORAL_ORDERED
+    parts = {one.reference: _member(rule, one.rule, groups, labels) for one in rule.referenced_rules}
+    if isinstance(rule.condition, SigmaExtendedCorrelationCondition):
+        whole = _expressed(rule.condition.parsed, parts, ordered)
+    else:
+        whole = _enough(_least(rule), [parts[one.reference] for one in rule.referenced_rules], ordered)
+    if not any(part.timed for part in parts.values()):
+        return whole
+    if not _is_all(whole.pattern, len(parts)):
+        raise Unsayable("some of several correlations are enough, so it is open whose times are compared")
+    return _Part(
+        ast.Conditioned(whole.pattern, _near(rule, list(parts.values()), ordered)), whole.first, whole.last, True
+    )
+
+
+def _member(outer: SigmaCorrelationRule, rule: Rule, groups: Groups, labels: _Labels) -> _Part:
+    """What stands for one of the rules that a temporal correlation names."""
+    if isinstance(rule, SigmaRule):
+        label = labels.next()
+        return _Part(ast.Step(every([_filter(rule), *groups.tests(rule)]), label), label, label)
+    own = groups_of(rule)
+    if own.by != groups.by or own.variables or groups.variables:
+        raise Unsayable(
+            f"{rule.title!r} and {outer.title!r}, which names it, group events by different fields",
+            "give both the same `group-by`, without aliases",
+        )
+    part = _part(rule, groups, labels)
+    if part.timed or isinstance(part.pattern, ast.Step):
+        return part
+    if part.first is None or part.last is None:
+        raise Unsayable(
+            f"with which rule {rule.title!r} begins and ends is open, and {outer.title!r} asks for its time"
+        )
+    condition = ast.TimeCondition(part.last, part.first, ast.Comparator.LE, _span(rule))
+    return _Part(ast.Conditioned(part.pattern, (condition,)), part.first, part.last, timed=True)
+
+
+def _near(rule: SigmaCorrelationRule, parts: Sequence[_Part], ordered: bool) -> tuple[ast.TimeCondition, ...]:
+    """All are complete within the timespan: the first and the last of them, or where the order is open any two."""
+    lasts = [part.last for part in parts if part.last is not None]
+    pairs = [(lasts[0], lasts[-1])] if ordered else itertools.combinations(lasts, 2)
+    return tuple(ast.TimeCondition(later, sooner, ast.Comparator.LE, _span(rule)) for sooner, later in pairs)
+
+
+def _enough(count: int, parts: Sequence[_Part], ordered: bool) -> _Part:
+    """All of the rules, or so many of them as the condition asks for."""
+    if count > len(parts):
+        raise Unsayable(f"{count} of {len(parts)} rules", "the condition may ask for as many as there are")
+    if count == len(parts):
+        return _all(parts, ordered)
+    if math.comb(len(parts), count) > MOST_CHOICES:
+        raise Unsayable(f"there are more than {MOST_CHOICES} ways to choose {count} of {len(parts)} rules")
+    return _one_of([_all(chosen, ordered) for chosen in itertools.combinations(parts, count)])
+
+
+def _expressed(node: CorrelationConditionItem | SigmaRuleReference, parts: dict[str, _Part], ordered: bool) -> _Part:
+    """A condition over the names of rules."""
+    if isinstance(node, SigmaRuleReference):
+        return parts[node.reference]
+    below = [_expressed(argument, parts, ordered) for argument in node.args]
+    if isinstance(node, CorrelationConditionAND):
+        return _all(below, ordered)
+    if isinstance(node, CorrelationConditionOR):
+        return _one_of(below)
+    raise Unsayable(
+        "`not` of a rule: a pattern tells when events have come, and cannot wait for one that does not",
+        "leave it out",
+    )
+
+
+def _all(parts: Sequence[_Part], ordered: bool) -> _Part:
+    if ordered or len(parts) == 1:
+        return _in_turn(parts)
+    return _Part(ast.Every(tuple(part.pattern for part in parts)), timed=any(part.timed for part in parts))
+
+
+def _one_of(parts: Sequence[_Part]) -> _Part:
+    if len(parts) == 1:
+        return parts[0]
+    return _Part(ast.Either(tuple(part.pattern for part in parts)), timed=any(part.timed for part in parts))
+
+
+def _is_all(pattern: ast.Pattern, count: int) -> bool:
+    return count == 1 or (isinstance(pattern, ast.Sequence | ast.Every) and len(pattern.parts) == count)
+
+
+def _filter(rule: SigmaRule) -> ast.Filter:
+    """What an event of the rule satisfies; several conditions are alternatives."""
+    return some(rule.get_conversion_result())
+
+
+def _unlabelled(pattern: ast.Pattern) -> ast.Pattern:
+    """Without conditions on time nobody asks for labels; steps are then told by their positions."""
+    match pattern:
+        case ast.Step():
+            return ast.Step(pattern.filter)
+        case ast.Sequence():
+            return ast.Sequence(tuple(map(_unlabelled, pattern.parts)), pattern.links)
+        case ast.Every():
+            return ast.Every(tuple(map(_unlabelled, pattern.parts)))
+        case ast.Either():
+            return ast.Either(tuple(map(_unlabelled, pattern.parts)))
+    return pattern

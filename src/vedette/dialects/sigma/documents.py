@@ -1,0 +1,128 @@
+"""YAML texts as rules of pySigma, one document at a time, so that a wrong one does not take others with it.
+
+A document with `action: global` gives what the following ones have in common, `repeat` takes up the one before it.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import yaml
+from sigma.collection import SigmaCollection
+from sigma.correlations import SigmaCorrelationRule
+from sigma.exceptions import SigmaError
+from sigma.filters import SigmaFilter
+from sigma.rule import SigmaRule
+
+from vedette.dialects.rules import Refusal
+from vedette.dialects.sigma.refusals import refusal
+from vedette.errors import DialectError
+
+DEEPEST: Final = 64  # levels of a YAML document
+_LOADER: Final[Any] = getattr(
+    yaml, "CSafeLoader", yaml.SafeLoader
+)  # libyaml's, where there is one, is ten times as fast
+# What PyYAML lets through from a scalar with a wrong tag is not only its own error.
+_YAML_ERRORS: Final = (yaml.YAMLError, ValueError, ArithmeticError, LookupError, TypeError, AttributeError)
+# What pySigma lets through where a value has a type that it does not think of.
+RULE_ERRORS: Final = (SigmaError, TypeError, AttributeError, LookupError, ArithmeticError, RecursionError)
+
+
+@dataclass
+class Read:
+    """One document: the rule that it is, or why it is none."""
+
+    place: str
+    content: Any
+    text: str = ""
+    rule: SigmaRule | SigmaCorrelationRule | SigmaFilter | None = None
+    problem: Refusal | None = None
+
+
+def read_text(text: str, place: str) -> Iterator[Read]:
+    """The rules of a text, without documents that are empty or only say what others have in common."""
+    try:
+        parts = list(_parts(text))
+    except DialectError as error:
+        yield Read(place, None, text, problem=error)
+        return
+    context: list[dict[str, Any]] = []  # the document that is global
+    before: list[dict[str, Any]] = []  # the last rule, and what repeats it
+    for number, (line, own, content) in enumerate(parts, 1):
+        read = Read(place if len(parts) == 1 else f"{place}, document {number} (line {line})", content, own)
+        action = content.get("action") if isinstance(content, Mapping) else None
+        if action == "global":
+            context, before = [content], [{name: value for name, value in content.items() if name != "action"}]
+        elif action == "reset":
+            context = []
+        elif action == "repeat":
+            before.append(content)
+            yield _as_rule(read, [*context, *before])
+        else:
+            before = [content]
+            yield _as_rule(read, [*context, content])
+
+
+def read_mapping(rule: Mapping[str, Any], place: str) -> Read:
+    """A rule as what YAML makes of it."""
+    plain = _plain(rule)
+    return _as_rule(Read(place, plain), [plain])
+
+
+def _plain(value: Any, depth: int = 0) -> Any:
+    """Dictionaries and lists, which pySigma asks for; a copy, since it changes what it is given."""
+    if depth > DEEPEST:
+        raise DialectError(f"the rule is nested more than {DEEPEST} deep", hint="make it flatter")
+    if isinstance(value, Mapping):
+        return {str(name): _plain(each, depth + 1) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each, depth + 1) for each in value]
+    return value
+
+
+def _as_rule(read: Read, documents: list[Any]) -> Read:
+    """pySigma's rule, from the last of these documents."""
+    if not isinstance(documents[-1], Mapping):
+        what = type(documents[-1]).__name__
+        read.problem = DialectError(f"a rule is a mapping of YAML, not a {what}", hint="it begins with `title: …`")
+        return read
+    documents = copy.deepcopy(documents)
+    documents[0].setdefault("title", read.place)
+    try:
+        found = SigmaCollection.from_dicts(documents, collect_filters=True, resolve_references=False)
+        read.rule = [*found.rules, *found.filters][-1]
+        if read.rule.errors:
+            raise read.rule.errors[0]
+    except RULE_ERRORS as error:
+        read.problem = refusal(error)
+    return read
+
+
+def _parts(text: str) -> Iterator[tuple[int, str, Any]]:
+    """The documents that are not empty: their first line, their text, and what is in it."""
+    try:
+        _check_depth(text)
+        loader = _LOADER(text)
+        while loader.check_node():
+            node = loader.get_node()
+            if not (isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:null"):
+                own = text[node.start_mark.index : node.end_mark.index]
+                yield node.start_mark.line + 1, own, loader.construct_document(node)
+    except _YAML_ERRORS as error:
+        mark = getattr(error, "problem_mark", None)
+        where = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}: "
+        what = getattr(error, "problem", None) or str(error).partition("\n")[0]
+        raise DialectError(f"this is not YAML: {where}{what}", hint="mend that place") from None
+
+
+def _check_depth(text: str) -> None:
+    """Composing is recursive, in C too: what is nested too deeply must not come so far."""
+    depth = 0
+    for event in yaml.parse(text, _LOADER):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST:
+            where = "" if event.start_mark is None else f"line {event.start_mark.line + 1}: "
+            raise DialectError(f"{where}nested more than {DEEPEST} deep", hint="make it flatter")
