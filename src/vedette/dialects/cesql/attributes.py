@@ -1,0 +1,226 @@
+"""Tests of one attribute, whose type is known only when an event comes: what each of them is in Vedette's language.
+
+The text of an attribute says nearly everything: an Integer's is the number as it is written, a Boolean's `true` or
+`false`. Where a String with the same text is another matter, what was found there tells them apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from vedette.dialects.cesql.conditions import (
+    FALSE,
+    TRUE,
+    Outcome,
+    all_of,
+    among,
+    any_of,
+    different,
+    equal,
+    is_text,
+    present,
+    some,
+    text,
+)
+from vedette.dialects.cesql.integers import ALL, CANONICAL, Intervals, expression, has, other_forms, others, united
+from vedette.dialects.cesql.nodes import Value
+from vedette.dialects.cesql.parser import INTEGERS
+from vedette.dialects.cesql.values import STRINGS, Kind, cast, to_string
+from vedette.language import ast
+from vedette.language.ast import Filter
+from vedette.language.likes import escaped
+
+LONGEST: Final = 200  # characters that a pattern counts
+_TRUE: Final = "^[Tt][Rr][Uu][Ee]$"
+_FALSE: Final = "^[Ff][Aa][Ll][Ss][Ee]$"
+_EITHER: Final = "^(?:[Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])$"
+_WRITTEN: Final = "^-?[0-9]+$"
+_NOT_ZERO: Final = "^-?[1-9][0-9]*$"
+_TRUTHS: Final = ("true", "false")
+
+
+def equals(name: str, value: str) -> Outcome:
+    """As a String, it is this one."""
+    return Outcome(equal(text(name), value), different(text(name), value), present(name))
+
+
+def tested(test: Filter, name: str) -> Outcome:
+    """As a String, it passes a test of its text."""
+    return Outcome(test, ast.Not(test), present(name))
+
+
+def in_lower_case(name: str, value: str) -> Outcome:
+    """As a String in lower case, it is this one, which is in lower case."""
+    return tested(is_text("like", name, escaped(value), ignore_case=True), name)
+
+
+def at_edge(name: str, value: str, count: int, *, left: bool) -> Outcome:
+    """LEFT or RIGHT: its first, or last, characters are these; all of them if it has not so many."""
+    if len(value) > count:
+        return Outcome(FALSE, present(name), present(name))
+    if len(value) < count:
+        return equals(name, value)
+    if not value:
+        return Outcome(present(name), FALSE, present(name))
+    return tested(is_text("startswith" if left else "endswith", name, value), name)
+
+
+def length(name: str, yes: Intervals, no: Intervals) -> Outcome | None:
+    """As a String, it has so many characters; None if they are too many to be counted by a pattern."""
+    counts = [(max(low, 0), high) for low, high in (*yes, *no) if high >= 0]
+    if any(LONGEST < edge < INTEGERS[-1] for count in counts for edge in count):
+        return None
+    holds, fails = any_of(*_lengths(name, yes)), any_of(*_lengths(name, no))
+    whole = united(counts) == ((0, INTEGERS[-1]),)
+    return Outcome(holds, fails, present(name) if whole else any_of(holds, fails))
+
+
+def _lengths(name: str, intervals: Intervals) -> Iterator[Filter]:
+    for low, high in intervals:
+        if high >= 0:
+            longer = FALSE if high == INTEGERS[-1] else is_text("like", name, "_" * (high + 1) + "%")
+            least = present(name) if low <= 0 else is_text("like", name, "_" * low + "%")
+            yield all_of(least, TRUE if longer == FALSE else ast.Not(longer))
+
+
+def integer(name: str, yes: Intervals, no: Intervals, *, as_string: bool = False) -> Outcome:
+    """As an Integer, it is one of `yes` or one of `no`; else that is an error. `as_string`: it was cast to String."""
+    truths = () if as_string or name in STRINGS else _TRUTHS
+    holds, fails, fine = (
+        any_of(_written(name, of), _boolean(name, [each for each in truths if has(of, each == "true")]))
+        for of in (yes, no, united((*yes, *no)))
+    )
+    return Outcome(holds, fails, fine)
+
+
+def boolean(name: str, *, as_string: bool = False) -> Outcome:
+    """As a Boolean, it is true."""
+    holds, fails = is_text("matches", name, _TRUE), is_text("matches", name, _FALSE)
+    fine = is_text("matches", name, _EITHER)
+    if as_string or name in STRINGS:
+        return Outcome(holds, fails, fine)
+    nonzero = all_of(is_text("matches", name, _NOT_ZERO), _number_in(name, INTEGERS))
+    zero = all_of(equal(text(name), "0"), equal(some("numbers", name), 0))
+    return Outcome(any_of(holds, nonzero), any_of(fails, zero), any_of(fine, _is_integer(name)))
+
+
+def truth_text(name: str) -> Outcome:
+    """As a Boolean it is true, where an Integer is none (under NOT)."""
+    return boolean(name, as_string=True)
+
+
+def is_true(name: str) -> Filter:
+    """It is the Boolean true, and not only cast to it."""
+    return FALSE if name in STRINGS else _boolean(name, ["true"])
+
+
+def looks_integral(name: str) -> Outcome:
+    """IS_INT: it is an Integer, or a String that is one."""
+    return tested(is_text("matches", name, expression(ALL)), name)
+
+
+def looks_boolean(name: str) -> Outcome:
+    """IS_BOOL: it is a Boolean, or a String that is one."""
+    return tested(is_text("matches", name, _EITHER), name)
+
+
+def one_of(name: str, constants: Sequence[Value]) -> Outcome:
+    """It equals one of the constants, each of which is cast to its type: `x IN (…)`, and `constant = x`."""
+    wanted = {kind: _texts(constants, kind) for kind in _kinds(name)}
+    plain: list[str] = []
+    apart: list[Filter] = []
+    for value in dict.fromkeys(value for values in wanted.values() for value in values or ()):
+        can_be = [kind for kind in wanted if kind is Kind.STRING or kind is _written_kind(value)]
+        meant = [kind for kind in can_be if value in (wanted[kind] or ())]
+        if meant == can_be:
+            plain.append(value)
+        else:
+            apart += [_of_kind(name, value, kind) for kind in meant]
+    fails, fine = [], []
+    for kind, values in wanted.items():
+        if values is not None:
+            is_kind = _is_kind(name, kind)
+            fails.append(all_of(is_kind, *(different(text(name), value) for value in values)))
+            fine.append(is_kind)
+    if all(values is not None for values in wanted.values()):
+        fine = [present(name)]
+    return Outcome(any_of(among(text(name), plain), *apart), any_of(*fails), any_of(*fine))
+
+
+# ---------------------------------------------------------------- what a text can be
+
+
+def _kinds(name: str) -> tuple[Kind, ...]:
+    return (Kind.STRING,) if name in STRINGS else tuple(Kind)
+
+
+def _texts(constants: Iterable[Value], kind: Kind) -> list[str] | None:
+    """The constants as texts of a type, or None if one cannot be cast to it."""
+    made = [cast(constant, kind) for constant in constants]
+    if any(each.wrong is not None for each in made):
+        return None
+    return list(dict.fromkeys(to_string(each.value) for each in made))
+
+
+def _written_kind(value: str) -> Kind:
+    """The type, other than String, that has this text; String if there is none."""
+    if value in _TRUTHS:
+        return Kind.BOOLEAN
+    if CANONICAL.match(value) and len(value) <= 11 and int(value) in INTEGERS:
+        return Kind.INTEGER
+    return Kind.STRING
+
+
+def _of_kind(name: str, value: str, kind: Kind) -> Filter:
+    """Its text is this one, and it is of this type."""
+    if kind is Kind.INTEGER:
+        return all_of(equal(text(name), value), equal(some("numbers", name), int(value)))
+    if kind is Kind.BOOLEAN:
+        return _boolean(name, [value])
+    return all_of(equal(text(name), value), equal(some("strings", name), value))
+
+
+def _is_kind(name: str, kind: Kind) -> Filter:
+    if kind is Kind.INTEGER:
+        return _is_integer(name)
+    if kind is Kind.BOOLEAN:
+        return _boolean(name, _TRUTHS)
+    if name in STRINGS:
+        return present(name)
+    return all_of(present(name), ast.Not(_is_integer(name)), ast.Not(_boolean(name, _TRUTHS)))
+
+
+def _is_integer(name: str) -> Filter:
+    return all_of(is_text("matches", name, _WRITTEN), _number_in(name, INTEGERS))
+
+
+def _boolean(name: str, values: Sequence[str]) -> Filter:
+    if not values:
+        return FALSE
+    return all_of(among(text(name), values), among(some("leaves", name), values))
+
+
+def _number_in(name: str, numbers: range) -> Filter:
+    return ast.Range(some("numbers", name), ast.Literal(numbers[0]), ast.Literal(numbers[-1]))
+
+
+def _written(name: str, intervals: Intervals) -> Filter:
+    """Its text casts to one of the Integers."""
+    if not intervals:
+        return FALSE
+    rest = others(intervals)
+    if _is_one(intervals):
+        return any_of(*_forms(name, intervals[0][0]))
+    if _is_one(rest):
+        return all_of(is_text("matches", name, expression(ALL)), *map(ast.Not, _forms(name, rest[0][0])))
+    return is_text("matches", name, expression(intervals))
+
+
+def _is_one(intervals: Intervals) -> bool:
+    return len(intervals) == 1 and intervals[0][0] == intervals[0][1]
+
+
+def _forms(name: str, number: int) -> tuple[Filter, Filter]:
+    """As it is written, which an index finds at once, or otherwise."""
+    return equal(text(name), str(number)), is_text("matches", name, other_forms(number))

@@ -1,0 +1,224 @@
+"""What is an expression of one event, and what went wrong on the way? (3.1 to 3.7 of the specification)
+
+Every expression has a value, also where something went wrong. An operator or function of which an operand went wrong
+has the zero value of its type; one that cannot cast an operand goes on with the value that the cast has then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from vedette.dialects.cesql.functions import find
+from vedette.dialects.cesql.likes import is_like
+from vedette.dialects.cesql.nodes import (
+    Arithmetic,
+    Attribute,
+    Call,
+    Comparison,
+    Exists,
+    Expression,
+    In,
+    Like,
+    Literal,
+    Logic,
+    Negate,
+    Not,
+    Value,
+)
+from vedette.dialects.cesql.parser import INTEGERS, parse
+from vedette.dialects.cesql.values import (
+    NO_ATTRIBUTES,
+    REQUIRED,
+    ZERO,
+    ErrorKind,
+    Kind,
+    attribute,
+    cast,
+    kind_of,
+    to_string,
+)
+
+
+class Problem(NamedTuple):
+    """One thing that went wrong."""
+
+    kind: ErrorKind
+    message: str
+
+
+class Result(NamedTuple):
+    """The value, and what went wrong."""
+
+    value: Value
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """The event passes, if the expression is a filter: it is the Boolean true, and nothing went wrong."""
+        return self.value is True and not self.problems
+
+
+def evaluate(expression: str | Expression, event: Mapping[str, Any]) -> Result:
+    """The value of an expression for a CloudEvent, whose attributes are the event's; DialectError if it is none."""
+    node = parse(expression) if isinstance(expression, str) else expression
+    evaluation = _Evaluation(event)
+    value = evaluation.value(node)
+    return Result(value, tuple(evaluation.problems))
+
+
+class _Evaluation:
+    """One event, and the problems so far."""
+
+    def __init__(self, event: Mapping[str, Any]) -> None:
+        self.event = event
+        self.problems: list[Problem] = []
+
+    def value(self, node: Expression) -> Value:
+        match node:
+            case Literal(value):
+                return value
+            case Attribute(name):
+                return self.attribute(name)
+            case Comparison():
+                return self.comparison(node)
+            case Like():
+                return self.like(node)
+            case Logic("XOR", parts):
+                return self.exclusive(parts)
+            case Logic(op, parts):
+                return self.logic(parts, decides=op == "OR")
+            case In():
+                return self.among(node)
+            case Exists(name):
+                return name in REQUIRED or (name not in NO_ATTRIBUTES and self.event.get(name) is not None)
+            case Not(operand):
+                return self.inverse(operand)
+            case Negate(operand):
+                return self.negative(operand)
+            case Arithmetic():
+                return self.arithmetic(node)
+            case Call():
+                return self.call(node)
+
+    def attribute(self, name: str) -> Value:
+        found = attribute(self.event, name)
+        if found is None:
+            self.wrong(ErrorKind.MISSING_ATTRIBUTE, f"the event has no attribute {name!r}")
+            return False  # a type that nothing says is Boolean
+        return found
+
+    def operands(self, *nodes: Expression) -> list[Value] | None:
+        """Their values, or None if something went wrong in one of them."""
+        before = len(self.problems)
+        values = [self.value(node) for node in nodes]
+        return values if len(self.problems) == before else None
+
+    def cast(self, value: Value, kind: Kind) -> Any:
+        made = cast(value, kind)
+        if made.wrong is not None:
+            self.wrong(ErrorKind.CAST, made.wrong)
+        return made.value
+
+    def wrong(self, kind: ErrorKind, message: str) -> None:
+        self.problems.append(Problem(kind, message))
+
+    # ------------------------------------------------------------ Boolean
+
+    def logic(self, parts: tuple[Expression, ...], *, decides: bool) -> bool:
+        """AND, or OR: the value that decides ends it."""
+        before = len(self.problems)
+        value = not decides
+        for part in parts:
+            if len(self.problems) > before:  # in what stands to the left of it, taken together
+                return False
+            found = self.operands(part)
+            value = False if found is None else self.cast(found[0], Kind.BOOLEAN)
+            if found is None or value is decides:
+                return value
+        return value
+
+    def exclusive(self, parts: tuple[Expression, ...]) -> bool:
+        values = self.operands(*parts)
+        return values is not None and sum(self.cast(value, Kind.BOOLEAN) for value in values) % 2 == 1
+
+    def inverse(self, operand: Expression) -> bool:
+        values = self.operands(operand)
+        if values is None:
+            return False
+        if kind_of(values[0]) is Kind.INTEGER:  # as the conformance cases have it
+            self.wrong(ErrorKind.CAST, f"NOT takes a Boolean, and {values[0]} is an Integer")
+            return True
+        return not self.cast(values[0], Kind.BOOLEAN)
+
+    def comparison(self, node: Comparison) -> bool:
+        values = self.operands(node.left, node.right)
+        if values is None:
+            return False
+        left, right = values
+        if node.op in ("=", "!="):
+            return (self.cast(left, kind_of(right)) == right) is (node.op == "=")
+        x, y = self.cast(left, Kind.INTEGER), self.cast(right, Kind.INTEGER)
+        if node.op in ("<", "<="):
+            return bool(x < y or (node.op == "<=" and x == y))
+        return bool(x > y or (node.op == ">=" and x == y))
+
+    def like(self, node: Like) -> bool:
+        values = self.operands(node.operand)
+        return values is not None and is_like(to_string(values[0]), node.pattern) is not node.negated
+
+    def among(self, node: In) -> bool:
+        values = self.operands(node.operand, *node.items)
+        if values is None:
+            return False
+        sought, *items = values
+        found = [self.cast(item, kind_of(sought)) == sought for item in items]
+        return any(found) is not node.negated
+
+    # ------------------------------------------------------------ Integer
+
+    def negative(self, operand: Expression) -> int:
+        values = self.operands(operand)
+        return 0 if values is None else self.fitting(-self.cast(values[0], Kind.INTEGER))
+
+    def arithmetic(self, node: Arithmetic) -> int:
+        values = self.operands(node.left, node.right)
+        if values is None:
+            return 0
+        x, y = (self.cast(value, Kind.INTEGER) for value in values)
+        match node.op:
+            case "+":
+                return self.fitting(x + y)
+            case "-":
+                return self.fitting(x - y)
+            case "*":
+                return self.fitting(x * y)
+        if y == 0:
+            self.wrong(ErrorKind.MATH, "a division by zero")
+            return 0
+        quotient = abs(x) // abs(y) if (x < 0) is (y < 0) else -(abs(x) // abs(y))
+        return self.fitting(quotient) if node.op == "/" else x - quotient * y
+
+    def fitting(self, number: int) -> int:
+        if number in INTEGERS:
+            return number
+        self.wrong(ErrorKind.MATH, f"{number} is too large for an Integer")
+        return 0
+
+    # ------------------------------------------------------------ functions
+
+    def call(self, node: Call) -> Value:
+        function = find(node.name, len(node.arguments))
+        if function is None:
+            count = len(node.arguments)
+            self.wrong(ErrorKind.MISSING_FUNCTION, f"there is no function {node.name} of {count} arguments")
+            return False
+        values = self.operands(*node.arguments)
+        if values is None:
+            return ZERO[function.gives]
+        kinds = [function.kind_of(place) for place in range(len(values))]
+        given = [value if kind is None else self.cast(value, kind) for value, kind in zip(values, kinds, strict=True)]
+        found = function.run(*given)
+        if found.kind is not None:
+            self.wrong(found.kind, found.wrong)
+        return found.value
