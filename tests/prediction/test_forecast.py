@@ -13,7 +13,7 @@ from vedette.errors import SnapshotError
 from vedette.prediction.context import Settings
 from vedette.prediction.evaluation import probabilities
 from vedette.prediction.forecast import Forecaster, Predictions
-from vedette.prediction.model import train
+from vedette.prediction.model import Model, train
 from vedette.prediction.tracks import Tracks
 
 STREAK = record("[x = 's']{4}", within=3, threshold=0.5, id_="streak")
@@ -96,6 +96,29 @@ def test_it_goes_on_where_it_stood() -> None:
     assert second.score.figures() == pytest.approx(whole.score.figures())
     with pytest.raises(SnapshotError):
         second.restore(b"something else")
+
+
+@pytest.mark.parametrize("context", [0, 3])
+@pytest.mark.parametrize("counted", [True, False])
+def test_what_does_not_learn_goes_on_with_the_model_that_it_is_given(context: int, counted: bool) -> None:
+    """Nodes have other numbers in the other model, which has seen the states in another order."""
+    settings = Settings(context=context)
+    one, other = (train([streaks(5_000, seed, p)], [STREAK], settings) for seed, p in ((1, 0.7), (2, 0.55)))
+    seen, middle = streaks(2_000, 3), 1_000
+
+    def after(before: Model, model: Model | None) -> list[int | float]:
+        first = Forecaster([STREAK], before, learn=False)
+        first.process(cut(seen, 0, middle))
+        if model is not None:
+            second = Forecaster([STREAK], model, learn=False)
+            second.restore(first.to_bytes(counted=counted))
+            first = second
+        rest = [each for each in told(first.process(cut(seen, middle, 2_000))) if each[3][0] >= middle]
+        return [figure for event, _, probability, _ in rest for figure in (event, probability)]
+
+    assert after(one, one) == pytest.approx(after(one, None))
+    assert after(one, other) == pytest.approx(after(other, None))
+    assert after(one, other) != pytest.approx(after(one, None))
 
 
 def test_without_a_model_it_learns_from_what_it_sees() -> None:

@@ -291,6 +291,31 @@ def test_a_stream_says_which_patterns_are_forecast_so_and_goes_on_after_a_restar
     assert rows == told
 
 
+def test_one_that_does_not_learn_goes_on_by_the_parts_of_its_model() -> None:
+    both = subscribed(f"{BOTH} within 60 s")
+    models = []
+    for seed in (11, 13):
+        learnt = StreamMatcher(both)
+        learnt.process(events(seed, partitions=1, length=3_000))
+        models.append(learnt.model())
+    happened = events(12, partitions=1, length=2_000)
+    at_once = StreamMatcher(both, model=models[1], learn=False)
+    at_once.process(happened[:1_000])
+    told = rounded(at_once.process(happened[1_000:]))
+    before = StreamMatcher(both, model=models[0], learn=False)
+    before.process(happened[:1_000])
+    in_pieces = StreamMatcher.from_bytes(before.to_bytes(), both, model=models[1], learn=False)
+    assert in_pieces.metrics["by_parts"] == ["p"]
+    found = rounded(in_pieces.process(happened[1_000:]))
+    # What one model told of a partial match is not told again by the other.
+    assert [row for row in found if _begun(row) >= 1_000] == [row for row in told if _begun(row) >= 1_000]
+    assert {row["kind"] for row in found if row["subscription"] == "p"} == {"match", "prediction"}
+
+
+def _begun(row: dict[str, Any]) -> int:
+    return min(event for _, event in row["steps"])
+
+
 def test_a_model_keeps_what_it_knows_of_parts() -> None:
     one = forecast_of(f"{BOTH} within 60 s")
     seen = observed(one, events(12, partitions=1, length=5_000))

@@ -39,9 +39,10 @@ class Follower:
     (Unless it drifts: windows of judged forecasts end with a batch.)
     """
 
-    def __init__(self, one: Watched, counts: Counts, settings: Settings, *, learn: bool) -> None:
+    def __init__(self, one: Watched, counts: Counts, settings: Settings, *, learn: bool, fixed: bool = False) -> None:
         self.watched = one
         self._settings, self._learn = settings, learn
+        self._fixed = fixed  # what was counted is all that counts, whatever a state says that is restored
         self.counts = counts
         self.counts.horizon = settings.horizon
         self.counts.with_parts(one.parts)
@@ -153,22 +154,24 @@ class Follower:
 
     # ------------------------------------------------------------ kept
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """What it knows, as named arrays."""
+    def arrays(self, *, counted: bool = True) -> dict[str, NDArray[Any]]:
+        """What it knows, as named arrays; perhaps without what was `counted`."""
         told = [(slot, event) for slot, events in self._told.items() for event in events]
+        counts = self._kept(counted)
+        moves = self.table.moves if counted else counts.moves()
         return {
             "told": np.array(told, np.int64).reshape(-1, 2),
-            **named.under("table", self.table.moves._asdict()),
-            **named.under("counts", self.counts.arrays()),
+            **named.under("table", moves._asdict()),
+            **named.under("counts", counts.arrays()),
             **named.under("tracks", self._tracks.arrays()),
             **named.under("judge", self._judge.arrays()),
-            **({} if self._parts is None else named.under("parts", self._parts.arrays())),
+            **({} if self._parts is None else named.under("parts", self._parts.arrays(tables=counted))),
         }
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self, *, counted: bool = True) -> dict[str, Any]:
         """All else, as it can be written as JSON."""
         return {
-            "counts": self.counts.plain(),
+            "counts": self._kept(counted).plain(),
             "score": self.score.plain(),
             "monitor": self._monitor.plain(),
             "drifts": [list(drift) for drift in self.drifts],
@@ -176,9 +179,12 @@ class Follower:
             "by_parts": self.by_parts,
         }
 
+    def _kept(self, counted: bool) -> Counts:
+        return self.counts if counted else self.counts.numbering()
+
     def restore(self, plain: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         """What `plain` and `arrays` gave."""
-        self.counts = Counts.restored(plain["counts"], named.of("counts", arrays))
+        before = Counts.restored(plain["counts"], named.of("counts", arrays))
         self._tracks.restore(named.of("tracks", arrays))
         self._judge.restore(named.of("judge", arrays))
         self._judge.score = Score.from_plain(plain["score"])
@@ -187,8 +193,16 @@ class Follower:
         self._told = {}
         for slot, event in arrays["told"].tolist():
             self._told.setdefault(slot, []).append(event)
+        if self._parts is not None:
+            self._parts.restore(named.of("parts", arrays))
+        if self._fixed:
+            self._tracks.renumber(before.names, self.counts.names)
+            if self._parts is not None:
+                self._parts.renumber(before, self.counts)
+            return
+        self.counts = before
         self._use(Weighed(**named.of("table", arrays)))
         if self._parts is not None:
             self.by_parts = plain["by_parts"]
-            self._parts.restore(named.of("parts", arrays), self.counts)
+            self._parts.restore_tables(named.of("parts", arrays), self.counts)
         self._since = int(plain["since"])

@@ -50,10 +50,11 @@ class Forecaster:
         self._model = model or Model(settings)
         self._settings = settings or self._model.settings
         self._learn = learn
+        self._fixed = model is not None and not learn
         self._followers = {number: self._follower(one) for number, one in watched(records).items()}
 
     def _follower(self, one: Watched) -> Follower:
-        return Follower(one, self._model.counts(one.name), self._settings, learn=self._learn)
+        return Follower(one, self._model.counts(one.name), self._settings, learn=self._learn, fixed=self._fixed)
 
     def add(self, number: int, record: PatternRecord) -> None:
         """Forecast one more pattern, if it asks for that."""
@@ -123,17 +124,22 @@ class Forecaster:
         """What is known now of the patterns, to be saved."""
         return Model(self._settings, {one.watched.name: one.counts for one in self._followers.values()})
 
-    def to_bytes(self) -> bytes:
-        """Everything that has been learnt and is still open; patterns are known by their numbers."""
+    def to_bytes(self, *, counted: bool = True) -> bytes:
+        """Everything that has been learnt and is still open; patterns are known by their numbers.
+
+        Without what is `counted` it is for one that gets the model anew, and does not learn.
+        """
         arrays: dict[str, NDArray[Any]] = {}
-        for number, follower in self._followers.items():
-            arrays |= named.under(str(number), follower.arrays())
-        plain = {str(number): {"name": one.watched.name, **one.plain()} for number, one in self._followers.items()}
+        plain: dict[str, Any] = {}
+        for number, one in self._followers.items():
+            arrays |= named.under(str(number), one.arrays(counted=counted))
+            plain[str(number)] = {"name": one.watched.name, **one.plain(counted=counted)}
         return packed(_KIND, arrays, {"patterns": plain})
 
     def restore(self, data: bytes, numbers: Mapping[int, int] | None = None) -> None:
         """Go on where another forecaster stood when it gave `to_bytes`, with the same settings.
 
+        One that has a model and does not learn goes on with that model, whatever the other knew.
         Its patterns may have had other numbers: `numbers` has theirs -> these.
         """
         arrays, plain = unpacked(_KIND, data)

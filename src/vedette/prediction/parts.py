@@ -99,21 +99,29 @@ class Parts:
             moved = tracks.forget()  # of all of them the same
         self._rows = {int(moved[slot]): row for slot, row in self._rows.items() if moved[slot] >= 0}
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Where they stand, as named arrays."""
+    def arrays(self, *, tables: bool = True) -> dict[str, NDArray[Any]]:
+        """Where they stand, as named arrays; perhaps without what forecasts are made of."""
         rows = [[slot, *row] for slot, row in self._rows.items()]
         arrays: dict[str, NDArray[Any]] = {"rows": np.array(rows, np.int64).reshape(-1, 1 + self._standing.width)}
         for number, tracks in enumerate(self._tracks):
             arrays |= named.under(f"tracks {number}", tracks.arrays())
-        for number, table in enumerate(self._tables):
+        for number, table in enumerate(self._tables if tables else ()):
             arrays |= named.under(f"table {number}", table.moves._asdict())
         return arrays
 
-    def restore(self, arrays: dict[str, NDArray[Any]], counts: Counts) -> None:
-        """What `arrays` gave."""
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Where they stood when `arrays` was asked."""
         self._rows = {row[0]: row[1:] for row in arrays["rows"].tolist()}
         for number, tracks in enumerate(self._tracks):
             tracks.restore(named.of(f"tracks {number}", arrays))
+
+    def renumber(self, before: Counts, counts: Counts) -> None:
+        """Nodes were written with the names of other counts."""
+        for tracks, former, part in zip(self._tracks, before.parts, counts.parts, strict=True):
+            tracks.renumber(former.names, part.names)
+
+    def restore_tables(self, arrays: dict[str, NDArray[Any]], counts: Counts) -> None:
+        """What forecasts were made of then."""
         tables = [named.of(f"table {number}", arrays) for number in range(len(self._tracks))]
         if all(tables):
             self.use([Weighed(**each) for each in tables], counts)

@@ -151,3 +151,7 @@ class Tracks:
         )
         self._clock = int(self._touched.max(initial=0))
         self._grow(16)
+
+    def renumber(self, before: Names, names: Names) -> None:
+        """Nodes were written with names that others take the place of."""
+        self._node = before.renumbered(self._node, names)

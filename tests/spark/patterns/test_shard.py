@@ -356,6 +356,42 @@ def test_forecasts_of_patterns_that_stay_when_others_change(learn: bool) -> None
     assert {row[2] for row in mine} == {"match", "prediction"}
 
 
+@pytest.mark.parametrize("seed", range(640, 644))
+def test_another_model_holds_from_its_micro_batch_on(seed: int) -> None:
+    random = Random(seed)
+    subscriptions = subscribed(_PREDICTED, within=6, threshold=0.1)
+    models = [model_of(subscriptions, events_of(random, 300)), model_of(subscriptions, shifted(events_of(random, 300)))]
+    sets = [replace(followed(subscriptions, Random(1)), model=each.to_bytes()) for each in models]
+    events = events_of(random, 200)
+    query = Query(random, 0)
+    for number, part in enumerate((events[:100], events[100:])):
+        for few in parts(random, part):
+            query.micro_batch(few, sets[number])
+        query.settle(sets[number])
+    query.end(sets[1])
+    # What was told of a partial match once is not told again, so only those are compared that begin afterwards.
+    begin = {event["id"] for event in events[100:]}
+    said = [
+        {row for row in rows if row[2] == "prediction" and row[3][0][1] in begin}
+        for rows in (
+            map(_hashable, told(query)),
+            *(map(_hashable, local(subscriptions, events, each)) for each in models),
+        )
+    ]
+    assert said[0] == said[2]
+    assert said[0] != said[1]
+
+
+def _hashable(row: Told) -> Told:
+    return tuple(tuple(each) if isinstance(each, list) else each for each in row)
+
+
+def shifted(events: Sequence[Event]) -> list[Event]:
+    """Others, in which the same happens with other frequencies."""
+    kinds = {"a": "b", "b": "c", "c": "a"}
+    return [{**event, "kind": kinds.get(str(event.get("kind")), event.get("kind"))} for event in events]
+
+
 # ---------------------------------------------------------------- bytes
 
 

@@ -60,6 +60,7 @@ class Follower:
         self._subscribers = {record.id: record.subscriber for record in records}
         self._places = {numbers[id_]: place for place, id_ in enumerate(self._ids)}
         self._forecaster: Forecaster | None = None
+        self._learns = forecasts.learn
         if any(record.predict is not None for record in records):
             self._forecaster = Forecaster(matcher.patterns, forecasts.model, learn=forecasts.learn)
             matcher.expect(self._forecaster.expected())
@@ -102,7 +103,8 @@ class Follower:
         self._telling.forget(self._matcher.remembered())
         parts = {"patterns": self._matcher.happened(), "events": written(self._telling.table())}
         if self._forecaster is not None:
-            parts["forecasts"] = self._forecaster.to_bytes()
+            # A model that does not change is sent with the patterns, and need not be written with every micro-batch.
+            parts["forecasts"] = self._forecaster.to_bytes(counted=self._learns)
         return {name: np.frombuffer(data, np.uint8) for name, data in parts.items()}, {"arrived": self._arrived}
 
     def resume(self, arrays: Mapping[str, NDArray[np.uint8]], facts: Mapping[str, Any], former: Former | None) -> None:
