@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 import pytest
@@ -19,6 +20,9 @@ def filled(text: str, tail: str = "") -> str:
     return text * ((BYTES - len(tail)) // len(text)) + tail
 
 
+# An event pattern with a thousand alternatives of ten fields each.
+WIDE = json.dumps({f"k{n}": {"$or": [{"a": ["x"]}, {"b": ["x"]}]} for n in range(9)} | {"k": ["x"]})
+
 TOO_MUCH = {
     "100,000 parentheses": "(" * 100_000,
     "10,000 nots": "not " * 10_000 + "x",
@@ -33,19 +37,20 @@ TOO_MUCH = {
     "exists": filled("exists(", "x"),
     "alternatives": filled("a or ", "a"),
     "conjuncts": filled("a=1 and ", "a=1"),
-    "items": "x in (" + "1," * 8_000 + "1)",
-    "networks": "x in cidr (" + "'10.0.0.1'," * 1_100 + "'10.0.0.1')",
-    "arguments": "f(" + "1," * 8_000 + "1)",
+    "items": "x in (" + "1," * NODES + "1)",
+    "networks": "x in cidr (" + "'10.0.0.1'," * NODES + "'10.0.0.1')",
+    "arguments": "f(" + "1," * NODES + "1)",
+    "event patterns": " or ".join([f"x fits '{WIDE}'"] * 20),
     "steps": filled("[a];", "[a]"),
-    "absences": "[a];" + "not [b];" * 2_000 + "[c]",
+    "absences": "[a];" + "not [b];" * NODES + "[c]",
     "repetitions": "[x]" + "{9}" * 5_000,
     "repetitions of one": "[x]" + "{1}" * 5_000,
     "a repetition": "[x]{1000000}",
     "repetitions that multiply": "([x]{100} , [y]){100}",
     "a repetition of many digits": "[x]{" + "9" * 9_000 + "}",
     "time conditions": "a:[x]" + "@(t(a)<t(a))" * 1_000,
-    "joined time conditions": "a:[x] @ (" + "t(a)<t(a) and " * 1_100 + "t(a)<t(a))",
-    "partitions": "[a] by " + ",".join(f"a{number}" for number in range(1_500)),
+    "joined time conditions": "a:[x] @ (" + "t(a)<t(a) and " * NODES + "t(a)<t(a))",
+    "partitions": "[a] by " + ",".join(f"a{number}" for number in range(NODES + 1)),
     "digits": "x = " + "9" * 5_000,
     "decimals": "x = 1." + "9" * 5_000,
     "digits in quotes": "x = float '" + "9" * 5_000 + "'",
@@ -120,12 +125,12 @@ def test_it_may_be_nested_so_deep() -> None:
 def test_it_may_have_so_many_nodes() -> None:
     # The list itself, its attribute, and an item each.
     assert isinstance(parse(f"x in ({', '.join(['1'] * (NODES - 2))})"), ast.In)
-    with pytest.raises(LimitError, match="1,000"):
+    with pytest.raises(LimitError, match=f"{NODES:,}"):
         parse(f"x in ({', '.join(['1'] * (NODES - 1))})")
     # Three for each comparison, and one for all of them.
-    assert isinstance(parse(" and ".join(["a = 1"] * 333)), ast.And)
-    with pytest.raises(LimitError, match="1,000"):
-        parse(" and ".join(["a = 1"] * 334))
+    assert isinstance(parse(" and ".join(["a = 1"] * ((NODES - 1) // 3))), ast.And)
+    with pytest.raises(LimitError, match=f"{NODES:,}"):
+        parse(" and ".join(["a = 1"] * ((NODES - 1) // 3 + 1)))
 
 
 def test_repetitions_count_as_what_they_are_written_out() -> None:

@@ -207,6 +207,8 @@ def _as_text(test: TextTest) -> Values | TextProbe:
     """The test as a set of texts if it is one, else in its simplest form."""
     pattern = str(test.pattern.value)
     kind, ignore_case = test.kind, test.ignore_case
+    if kind == "fits":
+        return TextProbe("fits", pattern)
     if kind == "matches":
         return TextProbe("matches", f"(?i){pattern}" if ignore_case else pattern)
     found: TextProbe

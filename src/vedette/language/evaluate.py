@@ -265,6 +265,8 @@ def _text(test: TextTest, value: Any) -> Truth:
     pattern = test.pattern.value
     if value is None or not isinstance(pattern, str):
         return None
+    if test.kind == "fits":
+        return _event_pattern(pattern, value)
     if test.kind == "matches":
         return _regex(f"(?i){pattern}" if test.ignore_case else pattern).search(value) is not None
     if test.kind == "like":
@@ -274,6 +276,12 @@ def _text(test: TextTest, value: Any) -> Truth:
     if test.kind == "contains":
         return pattern in value
     return bool(value.startswith(pattern) if test.kind == "startswith" else value.endswith(pattern))
+
+
+def _event_pattern(pattern: str, text: str) -> bool:
+    from vedette.language.documents import fits_text
+
+    return fits_text(pattern, text)
 
 
 @functools.lru_cache(maxsize=1024)

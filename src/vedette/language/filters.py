@@ -39,6 +39,7 @@ class FilterParser(OperandParser):
     """Reads conditions."""
 
     regex_characters = regex_classes = regex_instructions = 0  # of all regular expressions so far
+    pattern_fields = 0  # of all event patterns so far
 
     def whole(self) -> ast.Filter:
         """The text as one filter."""
@@ -300,6 +301,8 @@ class FilterParser(OperandParser):
             escape = self.escape(at)
         elif kind == "matches":
             self.check_regex(at, ignore_case)
+        elif kind == "fits":
+            self.check_event_pattern(at)
         self.nodes += 1
         return ast.TextTest(operand, kind, pattern, ignore_case, escape, self.span_from(start))
 
@@ -329,6 +332,15 @@ class FilterParser(OperandParser):
         self.regex_instructions += self.checked(lambda text: literals.regex_instructions(text, ignore_case), at)
         if self.regex_instructions > limits.REGEX_INSTRUCTIONS:
             raise self.limit("regular expressions that are too large together", at, help)
+
+    def check_event_pattern(self, at: int) -> None:
+        """Refuse what is no event pattern, and what would unfold to too much, alone or with the others."""
+        self.pattern_fields += self.checked(literals.event_pattern_fields, at)
+        if self.pattern_fields > limits.EVENT_PATTERN_FIELDS:
+            most = f"{limits.EVENT_PATTERN_FIELDS:,}"
+            raise self.limit(
+                f"event patterns of more than {most} fields", at, "use several subscriptions, or fewer $or"
+            )
 
     def within(self, operand: ast.Operand, start: int) -> ast.Filter:
         """`x within region …`, `x within 5 km of point(…)`."""

@@ -34,10 +34,11 @@ def inferred(node: Filter, text: str) -> dict[str, Type]:
     """Path -> type, for every attribute that is compared with a constant; FilterError where they disagree."""
     types: dict[str, Type] = {}
     evidence = list(_evidence(node))
+    contained = {id(operand) for operand in _contained(node)}
     lists = {_attribute(operand).path for operand, _ in evidence if isinstance(operand, Quantified)}
     for operand, kind in evidence:
         attribute = _attribute(operand)
-        if operand is attribute and attribute.path in lists and attribute in _contained(node):
+        if operand is attribute and attribute.path in lists and id(attribute) in contained:
             continue  # `tags contains 'x'` beside `any(tags) …`: an element of the list
         found = Type(kind, isinstance(operand, Quantified))
         before = types.setdefault(attribute.path, found)

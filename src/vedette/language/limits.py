@@ -1,16 +1,17 @@
 """How much a text may ask for before it is refused (LimitError): the numbers, in one place.
 
-The first three bound the text itself, so that every text is read or refused within milliseconds. The others
-bound what a short text can unfold to: a regular expression's program, a repetition's steps, a normal form.
+The first three bound the text itself, so that every text is read or refused in time that grows with its length: a
+microsecond or two for a byte. The others bound what a short text can unfold to: a regular expression's program, an event
+pattern's alternatives, a repetition's steps, a normal form.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-TEXT_BYTES: Final = 16 * 1024  # of a whole filter or pattern, in UTF-8
+TEXT_BYTES: Final = 512 * 1024  # of a whole filter or pattern, in UTF-8; the largest known rule of Sigma needs 350 kB
 NESTING: Final = 64  # parentheses, `not`s, signs, arithmetic operators, repetitions inside one another
-NODES: Final = 1_000  # of the AST: conditions, operands, constants, steps
+NODES: Final = 25_000  # of the AST: conditions, operands, constants, steps
 
 NUMBER_CHARACTERS: Final = 1_000  # of one number
 PATTERN_STEPS: Final = 1_000  # of a pattern with its repetitions written out
@@ -20,5 +21,8 @@ REGEX_UNICODE_CLASSES: Final = 32  # `\p…` of all of them: each is hundreds of
 REGEX_INSTRUCTIONS: Final = 20_000  # of all their RE2 programs
 REGEX_MEMORY: Final = 256 * 1024  # RE2's max_mem for one program: about 20,000 instructions
 
-CONJUNCTIONS: Final = 10_000  # of a normal form
+EVENT_PATTERN_FIELDS: Final = 100_000  # of all event patterns of a text, with their alternatives written out
+
+CONJUNCTIONS: Final = 10_000  # of a normal form, its vetoes among them
+DISTRIBUTED: Final = 256  # conjunctions that an AND may become before some of its ORs become vetoes
 ALTERNATIVES: Final = 64  # of a step, one for each way in which its join variables can satisfy it

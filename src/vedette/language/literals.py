@@ -138,6 +138,17 @@ def microseconds_since_epoch(moment: dt.datetime) -> int:
 # ---------------------------------------------------------------- patterns of text
 
 
+def event_pattern_fields(pattern: str) -> int:
+    """How many fields an event pattern has, with its alternatives written out; ValueError if it is none."""
+    from vedette.language.documents import PatternError, parse
+
+    try:
+        return sum(len(alternative.fields) for alternative in parse(pattern).alternatives)
+    except PatternError as problem:
+        hint = "" if problem.hint is None else f"; {problem.hint}"
+        raise ValueError(f"no event pattern: {problem.explained}{hint}") from None
+
+
 def check_like(pattern: str, escape: str) -> None:
     """The escape character of LIKE stands before `%`, `_` or itself, as in Spark."""
     if len(escape) != 1 or escape in "%_":

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from vedette.language.ast import TextTest
 from vedette.language.families import not_text
-from vedette.language.literals import check_like, regex_instructions
+from vedette.language.literals import check_like, event_pattern_fields, regex_instructions
 from vedette.schema.keys import read
 from vedette.schema.types import Kind
 
@@ -20,6 +20,8 @@ def of_pattern(test: TextTest, pattern: str) -> str | None:
         return _refusal(check_like, pattern, test.escape)
     if reason is None and test.kind == "matches":
         return _refusal(regex_instructions, pattern, test.ignore_case)
+    if reason is None and test.kind == "fits":
+        return _refusal(event_pattern_fields, pattern)
     return reason
 
 

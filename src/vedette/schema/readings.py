@@ -142,7 +142,7 @@ def mended(text: str) -> str:
 
 
 def number_text(number: int | float) -> str:
-    """The one way to write a number: equal numbers have equal texts (300, 300.0 and 3e2 are `300`)."""
+    """The one way to write a number: as short as can be, and without a point where it is whole (300.0 is `300`)."""
     if isinstance(number, float):
         if math.isnan(number):
             return "NaN"
@@ -150,7 +150,7 @@ def number_text(number: int | float) -> str:
             return "Infinity" if number > 0 else "-Infinity"
         if not number.is_integer():
             return repr(number)
-        number = int(number)
+        number = int(number) if abs(number) < 2**53 else int(decimal.Decimal(repr(number)))
     try:
         return str(number)
     except ValueError:  # thousands of digits, which Python does not write

@@ -12,6 +12,7 @@ from vedette.errors import NotSupported
 from vedette.language.normalform import NearProbe, RegionProbe, TextProbe
 from vedette.language.valuesets import ValueSet
 from vedette.matching.probes.distinct import Areas, Distinct, Keys, Places, Texts
+from vedette.matching.probes.documents import DocumentTests
 from vedette.matching.probes.geometry import NearTests, RegionTests
 from vedette.matching.probes.holds import Arrays, Holds, crossed, frozen, joined, named, no_holds, part_of
 from vedette.matching.probes.intervals import ByteSets, KeySets
@@ -29,6 +30,7 @@ class _Group(Protocol):
 
 _GROUPS: dict[str, Any] = {
     "text": TextTests,
+    "documents": DocumentTests,
     "keys": KeySets,
     "bytes": ByteSets,
     "regions": RegionTests,
@@ -91,7 +93,7 @@ class SimpleTests:
 
 def _ask(group: _Group, values: Distinct) -> Holds:
     match group, values:
-        case TextTests() | ByteSets(), Texts(texts):
+        case TextTests() | DocumentTests() | ByteSets(), Texts(texts):
             return group.holds(texts)
         case KeySets(), Keys(keys):
             return group.holds(keys)
@@ -112,7 +114,7 @@ def _group_of(kind: Kind, test: Simple) -> str | None:
         if kind.ordered:
             return "bytes" if kind.textual else "keys"
     elif isinstance(test, TextProbe) and kind is Kind.STRING:
-        return "text"
+        return "documents" if test.kind == "fits" else "text"
     elif isinstance(test, RegionProbe) and kind in (Kind.POINT, Kind.REGION):
         return "regions"
     elif isinstance(test, NearProbe) and kind is Kind.POINT:

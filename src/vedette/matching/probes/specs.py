@@ -39,7 +39,7 @@ def from_spec(spec: Spec) -> Elementary:
         return RegionProbe(Region(spec["wkt"]))
     if kind == "near":
         return NearProbe(Point(spec["x"], spec["y"]), spec["metres"])
-    if kind in ("like", "contains", "startswith", "endswith", "matches"):
+    if kind in ("like", "contains", "startswith", "endswith", "matches", "fits"):
         return TextProbe(kind, spec["pattern"], spec.get("ignore_case", False))
     raise ValueError(f"unknown kind of test {kind!r}")
 
