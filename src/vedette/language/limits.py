@@ -1,8 +1,8 @@
 """How much a text may ask for before it is refused (LimitError): the numbers, in one place.
 
 The first three bound the text itself, so that every text is read or refused in time that grows with its length: a
-microsecond or two for a byte. The others bound what a short text can unfold to: a regular expression's program, an event
-pattern's alternatives, a repetition's steps, a normal form.
+microsecond or two for a byte. The others bound what a short text can unfold to: a regular expression's program, the
+alternatives of an event pattern, a repetition's steps, a normal form.
 """
 
 from __future__ import annotations
