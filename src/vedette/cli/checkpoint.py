@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -44,6 +44,7 @@ def _lines(folder: str, found: Mapping[str, Any]) -> Iterator[str]:
         f"  subscriptions: version {subscribed['version']} of {counted(subscribed['count'], 'subscription')}, "
         f"since micro-batch {subscribed['since']}"
     )
+    yield from _operators(subscribed["calling operators"], found["operators"])
     patterns = subscribed["patterns"]
     if patterns is None:
         return
@@ -58,6 +59,18 @@ def _lines(folder: str, found: Mapping[str, Any]) -> Iterator[str]:
             f"{counted(place['duplicates'], 'duplicate')}, {place['shed']:,} given up; "
             f"{place['bytes'] / 1024:,.0f} KiB of state"
         )
+
+
+def _operators(filters: int, known: Sequence[Mapping[str, Any]] | str) -> Iterator[str]:
+    """What calls them is known of filters alone: steps of patterns may call them, too."""
+    if isinstance(known, str):
+        yield f"  operators: nothing is known of them any more: {known}"
+    elif known or filters:
+        yield f"  operators: {counted(filters, 'filter calls', 'filters call')} some"
+    for each in () if isinstance(known, str) else known:
+        said = [] if each["holds"] is None else [f"holds for {each['holds']:.1%} of the events that it was asked of"]
+        said += [] if each["seconds"] is None else [f"{each['seconds'] * 1000:,.3g} ms an event"]
+        yield f"    {each['operator']}: {', '.join(said)}"
 
 
 def _batches(found: Mapping[str, Any]) -> str:

@@ -80,6 +80,14 @@ class Statistics:
         self.memory = other.memory
         self.revision += 1
 
+    def of_operators(self) -> dict[str, tuple[float | None, float | None]]:
+        """By the name of an operator: how often its predicates hold, and the seconds that one event costs; if known."""
+        return {
+            name: (held / tried if tried else None, seconds / calls if calls else None)
+            for name, (tried, held, calls, seconds) in sorted(self._of_operators.items())
+            if tried or calls
+        }
+
     def most(self, count: int) -> Statistics:
         """Only what was observed most often, so many things; and all that is known of operators."""
         made = self.copy()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ import pytest
 
 from tests.spark.pipeline.test_run import Heard
 from tests.spark.pipeline.workplace import Record, Workplace
+from vedette.cli.checkpoint import _lines
 from vedette.errors import PipelineError
 from vedette.files.problems import BadSubscriptions
 from vedette.matching.subscriptions import Subscriptions
@@ -23,6 +25,7 @@ from vedette.operators.registry import Operators
 from vedette.operators.statistics import Statistics
 from vedette.prediction.stream import StreamMatcher
 from vedette.spark.pipeline.config import load
+from vedette.spark.pipeline.inspect import inspect
 from vedette.spark.pipeline.operator_stage import STATISTICS
 from vedette.spark.pipeline.run import run
 
@@ -203,6 +206,17 @@ def test_what_is_learned_goes_on_to_the_next_micro_batch_and_the_next_run(
     twice = known(place).plain()["operators"]["words"]
     assert twice[2] == pytest.approx(sum(each["price"] < 50 for each in events(0, 400)), rel=0.02)
     assert told(place.rows()) == expected(place, SUBSCRIPTIONS, events(0, 400))
+    text = shown(place)
+    assert "operators: 3 filters call some" in text
+    assert f"    words: holds for {twice[1] / twice[0]:.1%} of the events that it was asked of, " in text
+    assert re.search(r"    odd: holds for 50\.0% .*, [0-9.e-]+ ms an event", text)
+
+
+def shown(place: Workplace) -> str:
+    """What `vedette checkpoint` says, which needs no Spark for this."""
+    found = inspect(str(place.folder / "state"), lambda: pytest.fail("Spark is asked for"))
+    assert json.loads(json.dumps(found)) == found
+    return "\n".join(_lines("state", found))
 
 
 def test_what_was_learned_may_be_lost(place: Workplace, spark: SparkSession) -> None:
@@ -210,6 +224,7 @@ def test_what_was_learned_may_be_lost(place: Workplace, spark: SparkSession) -> 
     place.publish("1.jsonl", events(0, 50))
     run(load(place.pipeline), spark=spark)
     (place.folder / "state" / STATISTICS).write_text("{")
+    assert "operators: nothing is known of them any more: " in shown(place)
     place.publish("2.jsonl", events(50, 100))
     heard = Heard()
     run(load(place.pipeline), spark=spark, report=heard)

@@ -9,13 +9,14 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from vedette.errors import PipelineError, SnapshotError
+from vedette.errors import InputError, PipelineError, SnapshotError
 from vedette.spark.patterns.packets import keys_of_place
 from vedette.spark.patterns.processor import STATE
 from vedette.spark.patterns.shard import facts_of
 from vedette.spark.pipeline.checkpoint import described
 from vedette.spark.pipeline.failures import explained
 from vedette.spark.pipeline.locations import local
+from vedette.spark.pipeline.operator_stage import remembered
 from vedette.spark.pipeline.remote_storage import RemoteStorage
 from vedette.spark.pipeline.storage import LocalStorage, Storage
 
@@ -37,13 +38,27 @@ def inspect(folder: str, session: Callable[[], SparkSession]) -> dict[str, Any]:
         "version": newest["version"],
         "count": newest["subscriptions"],
         "patterns": None if patterns is None else [record.id for record in patterns.records],
+        "calling operators": newest.get("operators", 0),
         "since": min(each["batch"] for each in entries if each["version"] == newest["version"]),
         "library": newest["library"],
         "began": newest["began"],
     }
+    found["operators"] = _operators(storage)
     if patterns is not None and found["newest"] is not None and (found["newest"] > 0 or not found["pending"]):
         found["state"] = _state(folder, session())
     return found
+
+
+def _operators(storage: Storage) -> list[dict[str, Any]] | str:
+    """What is known of operators; or why that is not known."""
+    try:
+        known = remembered(storage)
+    except InputError as error:
+        return str(error)
+    return [
+        {"operator": name, "holds": share, "seconds": seconds}
+        for name, (share, seconds) in ({} if known is None else known.of_operators()).items()
+    ]
 
 
 def _state(folder: str, spark: SparkSession) -> list[dict[str, Any]]:

@@ -48,7 +48,7 @@ class OperatorStage:
         known: Statistics | None = None
         notes: tuple[str, ...] = ()
         try:
-            known = None if storage is None else _remembered(storage)
+            known = None if storage is None else remembered(storage)
         except InputError as error:  # it is worth nothing but time
             notes = (f"what was known of operators is forgotten: {error}",)
         if known is None and model is not None:
@@ -96,7 +96,8 @@ class OperatorStage:
         self._storage.write(STATISTICS, orjson.dumps(self.calling.known().most(_THINGS).plain()))
 
 
-def _remembered(storage: Storage) -> Statistics | None:
+def remembered(storage: Storage) -> Statistics | None:
+    """What a checkpoint knows of operators; None if nothing, InputError if it is damaged."""
     text = storage.read(STATISTICS)
     if text is None:
         return None
