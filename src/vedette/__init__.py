@@ -9,6 +9,7 @@
     matcher.match_batch(arrow_table)                   # an Arrow table (event, subscription)
     vd.OperatorMatcher(subscriptions, operators)       # filters that call your own functions, as rarely as possible
     vd.StreamMatcher(subscriptions).process(events)    # patterns over several events, too
+    vd.translate(rule, dialect="eventbridge")          # rules of other systems; `add` takes a dialect, too
     vd.meet(offers, wants)                             # publications that are constraints themselves
     vd.spark.match(events, subscriptions)              # DataFrame in, DataFrame out; needs the extra [spark]
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from vedette import spark
     from vedette.covering.cover_set import CoveringSet
     from vedette.covering.matcher import CoveringMatcher
+    from vedette.dialects.translation import translate
     from vedette.matching.live import LiveMatcher
     from vedette.matching.matcher import Matcher, MatchPairs
     from vedette.matching.subscriptions import Subscriptions
@@ -71,6 +73,7 @@ _PLACES = {
     "meet": "vedette.meeting.meet",
     "operator": "vedette.operators.operator",
     "spark": "vedette.spark",
+    "translate": "vedette.dialects.translation",
 }
 
 __all__ = [
@@ -104,6 +107,7 @@ __all__ = [
     "meet",
     "operator",
     "spark",
+    "translate",
 ]
 
 

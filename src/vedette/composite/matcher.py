@@ -407,7 +407,7 @@ def _renumbering(old: Numbers, new: Numbers, asked: Collection[int]) -> tuple[li
 
 
 def _plain(record: PatternRecord) -> dict[str, Any]:
-    plain = asdict(record)
+    plain = record.plain()
     if plain["predict"] is not None:
         plain["predict"]["features"] = list(plain["predict"]["features"])
     return plain

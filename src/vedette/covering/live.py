@@ -14,7 +14,7 @@ from dataclasses import replace
 from vedette.covering.cover_set import Answer, CoveringSet
 from vedette.covering.coverage import Decided, with_levels
 from vedette.covering.matcher import CoveringMatcher, Savings, savings
-from vedette.language.normalform import NormalForm
+from vedette.matching.draft import Entry
 from vedette.matching.live import LiveMatcher
 from vedette.matching.matcher import counted
 from vedette.matching.segment import Drawn, Segment
@@ -55,9 +55,9 @@ class LiveCoveringMatcher(LiveMatcher):
         super()._clear(id_)
         self._found.remove(id_)
 
-    def _append(self, new: list[tuple[str, str, NormalForm, str | None]]) -> None:
-        for id_, _, form, _ in new:
-            self._found.add(id_, form)
+    def _append(self, new: list[Entry]) -> None:
+        for entry in new:
+            self._found.add(entry.id, entry.form)
         super()._append(new)
 
     def _begin_merge(self) -> None:

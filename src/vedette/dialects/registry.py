@@ -34,12 +34,12 @@ NAMES: Final = tuple(_MODULES)
 
 
 def known(dialect: object) -> str:
-    """A dialect's name; InputError says which there are."""
+    """A dialect's name; NotSupported says which there are."""
     if isinstance(dialect, str) and (dialect in _MODULES or dialect == OWN):
         return dialect
     near = similar(dialect, NAMES) if isinstance(dialect, str) else None
     hint = f"did you mean {near!r}?" if near else f"there are {', '.join(map(repr, NAMES))}"
-    raise InputError(f"the dialect {dialect!r} is not known\nHint: {hint}")
+    raise NotSupported(f"the dialect {dialect!r} is not known\nHint: {hint}")
 
 
 def translate(dialect: str, rule: Rule, *, pipelines: Sequence[str] = ()) -> Translated:

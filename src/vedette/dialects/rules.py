@@ -28,6 +28,9 @@ class Translated(NamedTuple):
     origin: Mapping[str, Any] = NOTHING
     id: str | None = None
 
+    def __str__(self) -> str:
+        return self.when
+
 
 class Document(NamedTuple):
     """A text that holds one rule or several (YAML documents), and where it was found: the name of its file."""

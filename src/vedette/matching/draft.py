@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from array import array
+from typing import NamedTuple
 
 import numpy as np
 
 from vedette.language.normalform import NormalForm
 from vedette.matching.clause_builder import ClauseBuilder
+from vedette.matching.origins import Origin
 from vedette.matching.records import Records
 from vedette.matching.segment import Drawn
+
+
+class Entry(NamedTuple):
+    """A subscription that was read, ready to be kept."""
+
+    id: str
+    when: str
+    form: NormalForm
+    subscriber: str | None = None
+    origin: Origin | None = None
 
 
 class Draft:
@@ -19,6 +31,7 @@ class Draft:
         self.ids: list[str] = []
         self.texts: list[str] = []
         self.subscribers: list[str | None] = []
+        self.origins: dict[int, Origin] = {}  # of those that have one
         self._repeats = bytearray()
         self._owner = array("i")
         self._builder = ClauseBuilder()
@@ -26,7 +39,9 @@ class Draft:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def append(self, id_: str, when: str, form: NormalForm, subscriber: str | None) -> int:
+    def append(
+        self, id_: str, when: str, form: NormalForm, subscriber: str | None, origin: Origin | None = None
+    ) -> int:
         """Add one; returns its ordinal."""
         ordinal = len(self.ids)
         first = self._builder.size
@@ -35,6 +50,8 @@ class Draft:
         self.ids.append(id_)
         self.texts.append(when)
         self.subscribers.append(subscriber)
+        if origin is not None:
+            self.origins[ordinal] = origin
         self._repeats.append(repeats)
         return ordinal
 
@@ -44,5 +61,5 @@ class Draft:
             self._builder.clauses(),
             np.array(self._owner, np.int32),
             np.frombuffer(bytes(self._repeats), np.bool_),
-            Records.of(self.ids, self.texts, self.subscribers),
+            Records.of(self.ids, self.texts, self.subscribers, self.origins),
         )

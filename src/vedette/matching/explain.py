@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from vedette.errors import NotSupported, SchemaError
 from vedette.language.checked import AndPart, Checked, Leaf, NotPart, OrPart, Part, Residual, leaves
 from vedette.language.evaluate import Event, Truth, every, opposite, some
+from vedette.matching.origins import NO_ORIGIN, Origin
 from vedette.matching.reasons import Miss, Reason, reason
 from vedette.schema.encode import check_event
 
@@ -37,9 +38,10 @@ class Explained:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The whole filter, part by part."""
+    """The whole filter, part by part; where it comes from another dialect, of which rule it speaks."""
 
     root: Explained
+    origin: Origin = NO_ORIGIN
 
     @property
     def matched(self) -> bool:
@@ -60,7 +62,8 @@ class Explanation:
 
     def __str__(self) -> str:
         verdict = "matches" if self.matched else "does not match"
-        return "\n".join([f"The event {verdict}.", *self.lines(), *self.conclusion()])
+        rule = [f"Rule: {said}"] if (said := str(self.origin)) else []
+        return "\n".join([f"The event {verdict}.", *rule, *self.lines(), *self.conclusion()])
 
     def lines(self) -> Iterator[str]:
         """The parts as a tree, without verdict and conclusion."""
@@ -80,18 +83,20 @@ class Explanation:
     def _repr_html_(self) -> str:
         verdict = "matches" if self.matched else "does not match"
         conclusion = "".join(f"<p>{html.escape(line)}</p>" for line in self.conclusion())
-        return f"<div><p>The event <b>{verdict}</b>.</p>{self.html()}{conclusion}</div>"
+        said = str(self.origin)
+        rule = f"<p>Rule: <b>{html.escape(said)}</b></p>" if said else ""
+        return f"<div><p>The event <b>{verdict}</b>.</p>{rule}{self.html()}{conclusion}</div>"
 
     def html(self) -> str:
         """The parts as a list, without verdict and conclusion."""
         return f"<ul>{_html(self.root)}</ul>"
 
 
-def explain(checked: Checked, event: Event, beyond: Beyond | None = None) -> Explanation:
+def explain(checked: Checked, event: Event, beyond: Beyond | None = None, *, origin: Origin = NO_ORIGIN) -> Explanation:
     """Why the event matches the filter, or why not; SchemaError if its values break the schema."""
     if checked.root is None:
         raise NotSupported("a pattern speaks of several events; explain one of its steps as a filter")
-    return Explanation(_explained(checked, checked.root, event, True, beyond))
+    return Explanation(_explained(checked, checked.root, event, True, beyond), origin)
 
 
 def failing(checked: Checked, events: Iterable[Event]) -> list[tuple[Leaf, int]]:

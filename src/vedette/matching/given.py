@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+from vedette.dialects.registry import OWN, known
+from vedette.dialects.rules import Rule
 from vedette.errors import FilterError, InputError, NotSupported
+from vedette.matching.origins import Origin, described, said
 from vedette.schema.keys import read
 from vedette.schema.types import Kind
+
+NEEDS_DIALECT = 'an object needs a dialect, e.g. "eventbridge"'
 
 
 def taken(id_: str) -> str:
@@ -32,6 +37,17 @@ def check_texts(id_: object, when: object, subscriber: object) -> None:
         raise InputError("the id of a subscription must not be empty")
 
 
+def text_of(
+    id_: str, rule: Rule, subscriber: str | None, dialect: str | None, told: Mapping[str, Any] | None
+) -> tuple[str, Origin | None]:
+    """The text of one that is handed in, in whatever dialect, and where it comes from; InputError if it is wrong."""
+    when, origin = (rule, None) if dialect is None and told is None else said(rule, dialect, told)
+    if isinstance(when, Mapping):
+        raise InputError(f"the when of a subscription is a mapping\nHint: {NEEDS_DIALECT}")
+    check_texts(id_, when, subscriber)
+    return when, origin
+
+
 def placed(error: InputError | NotSupported, where: str) -> InputError | NotSupported:
     """The same error, saying which record it is about."""
     if isinstance(error, FilterError):
@@ -39,8 +55,20 @@ def placed(error: InputError | NotSupported, where: str) -> InputError | NotSupp
     return (NotSupported if isinstance(error, NotSupported) else type(error))(f"{where}: {error}")
 
 
-def read_records(records: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str, str | None, Any, str]]:
-    """Id, text, subscriber, forecasts and place of those that have not expired; an error says which record is wrong."""
+class Given(NamedTuple):
+    """A record that somebody hands in; its rule is not translated yet."""
+
+    id: str
+    when: Rule
+    subscriber: str | None
+    predict: Any
+    dialect: str | None
+    origin: Any
+    where: str  # which record it is, for messages
+
+
+def read_records(records: Iterable[Mapping[str, Any]]) -> Iterator[Given]:
+    """Those that have not expired; an error says which record is wrong."""
     if isinstance(records, Mapping | str | bytes) or not isinstance(records, Iterable):
         raise InputError(
             f"the records are one {type(records).__name__}, not several mappings\n"
@@ -53,16 +81,23 @@ def read_records(records: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, st
             raise InputError(f"record {number} is a {type(record).__name__}, not a mapping\nHint: {hint}")
         line = record.get("line")
         place = f"line {line}" if type(line) is int else f"record {number}"
-        for name in ("id", "when"):
-            if not isinstance(record.get(name), str):
-                raise InputError(f"{place}: {name!r} must be a text, not {record.get(name)!r}")
-        where = f"{place}, subscription {record['id']!r}"
-        if record.get("dialect") not in (None, "vedette"):
-            raise NotSupported(f"{where}: the dialect {record['dialect']!r} is not known")
+        id_, when, dialect = record.get("id"), record.get("when"), record.get("dialect")
+        if not isinstance(id_, str):
+            raise InputError(f"{place}: 'id' must be a text, not {id_!r}")
+        where = f"{place}, subscription {id_!r}"
+        try:
+            own = dialect is None or known(dialect) == OWN
+        except NotSupported as error:
+            raise placed(error, where) from None
+        if not isinstance(when, str) and (own or not isinstance(when, Mapping)):
+            hint = f"\nHint: {NEEDS_DIALECT}" if isinstance(when, Mapping) else ""
+            raise InputError(f"{place}: 'when' must be a text, not {when!r}{hint}")
         if (expires := record.get("expires")) is not None:
             try:
                 if read(Kind.TIMESTAMP, expires) <= now:
                     continue
             except ValueError as error:
                 raise InputError(f"{where}: 'expires': {error}\nHint: write the time in ISO 8601") from None
-        yield record["id"], record["when"], record.get("subscriber"), record.get("predict"), where
+        yield Given(
+            id_, when, record.get("subscriber"), record.get("predict"), dialect, described(record, dialect), where
+        )

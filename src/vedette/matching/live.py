@@ -16,10 +16,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.dialects.rules import Rule
 from vedette.errors import InputError, NotSupported, UnknownSubscription
-from vedette.language.normalform import NormalForm
-from vedette.matching.draft import Draft
-from vedette.matching.given import check_texts, placed, read_records, taken
+from vedette.matching.draft import Draft, Entry
+from vedette.matching.given import placed, read_records, taken, text_of
 from vedette.matching.made_up import SAMPLE
 from vedette.matching.matcher import Matcher, Reader, counted
 from vedette.matching.patterns import NEEDS_PATTERN
@@ -55,15 +55,22 @@ class LiveMatcher(Reader):
 
     # ------------------------------------------------------------ changes
 
-    def add(self, id_: str, when: str, *, subscriber: str | None = None) -> None:
+    def add(
+        self,
+        id_: str,
+        when: Rule,
+        *,
+        subscriber: str | None = None,
+        dialect: str | None = None,
+        origin: Mapping[str, Any] | None = None,
+    ) -> None:
         """Add a subscription; InputError if the id is taken, FilterError if the text makes no sense."""
-        check_texts(id_, when, subscriber)
-        form = self._templates.normal_form(when)
+        made = self._read(id_, when, subscriber, dialect, origin)
         with self._lock:
             self._may_write()
             if self._find(id_) is not None:
                 raise InputError(taken(id_))
-            self._append([(id_, when, form, subscriber)])
+            self._append([made])
 
     def remove(self, id_: str) -> None:
         """Remove a subscription; UnknownSubscription if there is none."""
@@ -72,30 +79,37 @@ class LiveMatcher(Reader):
             self._clear(id_)
             self._publish()
 
-    def replace(self, id_: str, when: str, *, subscriber: str | None = None) -> None:
+    def replace(
+        self,
+        id_: str,
+        when: Rule,
+        *,
+        subscriber: str | None = None,
+        dialect: str | None = None,
+        origin: Mapping[str, Any] | None = None,
+    ) -> None:
         """Let an id say something else from now on; no reader sees it gone, or twice."""
-        check_texts(id_, when, subscriber)
-        form = self._templates.normal_form(when)
+        made = self._read(id_, when, subscriber, dialect, origin)
         with self._lock:
             self._may_write()
             self._clear(id_)
-            self._append([(id_, when, form, subscriber)])
+            self._append([made])
 
     def add_many(self, records: Iterable[Mapping[str, Any]]) -> int:
         """Add records as `Subscriptions.add_many` takes them, all at once; returns how many."""
-        new: dict[str, tuple[str, str, NormalForm, str | None]] = {}
+        new: dict[str, Entry] = {}
         places: dict[str, str] = {}
-        for id_, when, subscriber, predict, where in read_records(records):
+        for one in read_records(records):
             try:
-                check_texts(id_, when, subscriber)
-                if predict is not None:
+                made = self._read(one.id, one.when, one.subscriber, one.dialect, one.origin)
+                if one.predict is not None:
                     raise NotSupported(NEEDS_PATTERN)
-                if id_ in new:
-                    raise InputError(taken(id_))
-                new[id_] = id_, when, self._templates.normal_form(when), subscriber
+                if one.id in new:
+                    raise InputError(taken(one.id))
             except (InputError, NotSupported) as error:
-                raise placed(error, where) from None
-            places[id_] = where
+                raise placed(error, one.where) from None
+            new[one.id] = made
+            places[one.id] = one.where
         with self._lock:
             self._may_write()
             for id_, where in places.items():
@@ -103,6 +117,13 @@ class LiveMatcher(Reader):
                     raise placed(InputError(taken(id_)), where)
             self._append(list(new.values()))
         return len(new)
+
+    def _read(
+        self, id_: str, rule: Rule, subscriber: str | None, dialect: str | None, told: Mapping[str, Any] | None
+    ) -> Entry:
+        """What a text says, ready to be kept."""
+        when, origin = text_of(id_, rule, subscriber, dialect, told)
+        return Entry(id_, when, self._templates.normal_form(when), subscriber, origin)
 
     def _may_write(self) -> None:
         if self._closed:
@@ -141,7 +162,7 @@ class LiveMatcher(Reader):
             settled[number] = settled[number].without([ordinal])
             self._settled = tuple(settled)
 
-    def _append(self, new: list[tuple[str, str, NormalForm, str | None]]) -> None:
+    def _append(self, new: list[Entry]) -> None:
         """Build the small segment anew and show it."""
         for entry in new:
             self._draft.append(*entry)

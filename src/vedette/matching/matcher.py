@@ -20,6 +20,7 @@ from vedette.language.check import check
 from vedette.language.checked import Checked
 from vedette.language.parser import parse
 from vedette.matching.once import once
+from vedette.matching.origins import Origin
 from vedette.matching.segment import Segment
 from vedette.matching.view import Events, Part, View
 from vedette.schema.encode import Encoded, Reject, check_batch, check_event
@@ -138,12 +139,29 @@ class Reader(abc.ABC):
         segment, ordinal = self._view().find(id_)
         return segment.records.subscriber(ordinal)
 
+    def origin(self, id_: str) -> dict[str, Any]:
+        """What notifications say of where a subscription comes from: title, level, author; empty if that is nothing."""
+        return self.origin_of(id_).told
+
+    def origin_of(self, id_: str) -> Origin:
+        """The same with the dialect it was written in, and the rule as it was written."""
+        segment, ordinal = self._view().find(id_)
+        return segment.records.origin(ordinal)
+
+    def told(self) -> dict[str, str]:
+        """Id -> what notifications say of its origin, as JSON; only those of which there is something to say."""
+        found: dict[str, str] = {}
+        for part in self._view().parts:
+            if part.segment.records.has_origins:
+                found |= part.segment.records.keep(part.mask()).told()
+        return found
+
     def explain(self, event: Mapping[str, Any], id_: str) -> Explanation:
         """Why an event matches a subscription or does not: every part, the value seen, the nearest miss."""
         from vedette.matching.explain import explain
 
         check_event(event)
-        return explain(self._checked(id_), event)
+        return explain(self._checked(id_), event, origin=self.origin_of(id_))
 
     def failing(self, events: Events, id_: str) -> list[tuple[str, int]]:
         """The tests that kept events from matching a subscription, and how many each; the most frequent first."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from vedette.matching.origins import Origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,3 +14,4 @@ class OperatorRecord:
     id: str
     text: str
     subscriber: str | None = None
+    origin: Origin | None = field(default=None, compare=False)

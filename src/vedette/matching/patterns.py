@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from vedette.errors import FilterError, InputError, NotSupported
@@ -14,6 +14,7 @@ from vedette.language.checked import Residual, leaves
 from vedette.language.hints import similar
 from vedette.language.normalise import normalise
 from vedette.language.parser import parse
+from vedette.matching.origins import Origin
 from vedette.schema.schema import Schema
 
 THRESHOLD = 0.5
@@ -69,6 +70,13 @@ class PatternRecord:
     text: str
     subscriber: str | None = None
     predict: Predict | None = None
+    origin: Origin | None = field(default=None, compare=False)  # a pattern goes on where it stands under a new title
+
+    def plain(self) -> dict[str, Any]:
+        """What it says as plain data, for JSON; its origin is not part of it."""
+        said = asdict(self)
+        del said["origin"]
+        return said
 
 
 def _mistakes(given: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:

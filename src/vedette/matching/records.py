@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from vedette.errors import UnknownSubscription
 from vedette.matching.once import once
+from vedette.matching.origins import NO_ORIGIN, Origin
 
 _SLICE = 8192  # ids that are read before other threads may have a turn
 _FIELDS = pa.schema(
@@ -24,11 +25,15 @@ _FIELDS = pa.schema(
         pa.field("subscriber", pa.large_string()),
     ]
 )
+_WITH_ORIGINS = pa.schema([*_FIELDS, *(pa.field(name, pa.large_string()) for name in ("origin", "dialect", "rule"))])
 
 
 @dataclass(frozen=True)
 class Records:
-    """Columns `id`, `when` and `subscriber`, by ordinal: the order of addition."""
+    """Columns `id`, `when` and `subscriber`, by ordinal: the order of addition.
+
+    Where some have an origin, there are also `origin` (JSON), `dialect` and `rule`; else these are not there at all.
+    """
 
     table: pa.RecordBatch
 
@@ -38,10 +43,15 @@ class Records:
         ids: Sequence[str] | pa.Array,
         texts: Sequence[str] | pa.Array | None = None,
         subscribers: Sequence[str | None] | pa.Array | None = None,
+        origins: Mapping[int, Origin] | None = None,
     ) -> Records:
-        """From lists or Arrow arrays; texts and subscribers may be unknown."""
+        """From lists or Arrow arrays; texts and subscribers may be unknown. Origins are by ordinal, of whom has one."""
         columns = [_strings(values, len(ids)) for values in (ids, texts, subscribers)]
-        return cls(pa.RecordBatch.from_arrays(columns, schema=_FIELDS))
+        if not origins:
+            return cls(pa.RecordBatch.from_arrays(columns, schema=_FIELDS))
+        rows = [origins.get(ordinal, NO_ORIGIN) for ordinal in range(len(ids))]
+        columns += [pa.array(column, pa.large_string()) for column in zip(*rows, strict=True)]
+        return cls(pa.RecordBatch.from_arrays(columns, schema=_WITH_ORIGINS))
 
     @classmethod
     def concatenate(cls, parts: Iterable[Records]) -> Records:
@@ -49,8 +59,12 @@ class Records:
         batches = [part.table for part in parts]
         if not batches:
             return cls.of([])
-        columns = [pa.concat_arrays([batch.column(i) for batch in batches]) for i in range(len(_FIELDS))]
-        return cls(pa.RecordBatch.from_arrays(columns, schema=_FIELDS))
+        fields = max((batch.schema for batch in batches), key=len)
+        columns = [
+            pa.concat_arrays([batch.column(i) if i < batch.num_columns else _unknown(batch) for batch in batches])
+            for i in range(len(fields))
+        ]
+        return cls(pa.RecordBatch.from_arrays(columns, schema=fields))
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -62,7 +76,10 @@ class Records:
 
     def keep(self, chosen: NDArray[np.bool_]) -> Records:
         """Only the chosen ones."""
-        return Records(self.table.filter(pa.array(chosen)))
+        kept = self.table.filter(pa.array(chosen))
+        if kept.num_columns > len(_FIELDS) and all(column.null_count == len(kept) for column in kept.columns[3:]):
+            kept = kept.select(_FIELDS.names)  # who has no origin is the same, whoever was there before
+        return Records(kept)
 
     def text(self, ordinal: int) -> str | None:
         """What was written; None where subscriptions came as columns of constants."""
@@ -73,6 +90,25 @@ class Records:
         """Who wrote it, where that is known."""
         found: str | None = self.table.column(2)[ordinal].as_py()
         return found
+
+    @property
+    def has_origins(self) -> bool:
+        """Some subscriptions come from elsewhere."""
+        return bool(self.table.num_columns > len(_FIELDS))
+
+    def origin(self, ordinal: int) -> Origin:
+        """Where it comes from, as far as that is known."""
+        if not self.has_origins:
+            return NO_ORIGIN
+        return Origin(*(column[ordinal].as_py() for column in self.table.columns[3:]))
+
+    def told(self) -> dict[str, str]:
+        """Id -> what notifications say of its origin (JSON), where there is something."""
+        if not self.has_origins:
+            return {}
+        facts = self.table.column(3)
+        some = facts.is_valid()
+        return dict(zip(self.ids.filter(some).to_pylist(), facts.filter(some).to_pylist(), strict=True))
 
     def ordinal(self, id_: str) -> int:
         """The ordinal of an id; of one that is there more than once, the last."""
@@ -121,6 +157,10 @@ class Records:
                 if found[place] is None:
                     found[place] = read[ordinal] = self.ids[ordinal].as_py()
         return cast("list[str]", found)
+
+
+def _unknown(batch: pa.RecordBatch) -> pa.Array:
+    return pa.nulls(batch.num_rows, pa.large_string())
 
 
 def _strings(values: Sequence[str | None] | pa.Array | None, size: int) -> pa.Array:

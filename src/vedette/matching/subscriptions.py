@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from vedette.dialects.rules import Rule
 from vedette.errors import InputError, NotSupported, SchemaError, UnknownSubscription
 from vedette.language.check import check
-from vedette.language.normalform import NormalForm
-from vedette.matching.draft import Draft
-from vedette.matching.given import check_texts, placed, read_records, taken
+from vedette.matching.draft import Draft, Entry
+from vedette.matching.given import placed, read_records, taken, text_of
 from vedette.matching.indexes import DEFAULT
 from vedette.matching.made_up import SAMPLE
 from vedette.matching.matcher import Matcher
 from vedette.matching.operator_records import OperatorRecord
+from vedette.matching.origins import NO_ORIGIN, Origin
 from vedette.matching.patterns import NEEDS_PATTERN, PatternRecord, Predict
 from vedette.matching.segment import Drawn, Segment
 from vedette.matching.templates import HasOperators, IsPattern, Templates
@@ -35,7 +36,7 @@ Progress: TypeAlias = Callable[[str], None]
 _TIDY = 10_000  # removed subscriptions that are kept before they are swept out
 _PATTERN, _OPERATORS = -1, -2  # the ordinals of a pattern and of a filter with operators, which no index holds
 
-_Made: TypeAlias = PatternRecord | OperatorRecord | tuple[str, str, NormalForm, str | None]
+_Made: TypeAlias = PatternRecord | OperatorRecord | Entry
 
 
 class Subscriptions:
@@ -56,19 +57,23 @@ class Subscriptions:
     def add(
         self,
         id_: str,
-        when: str,
+        when: Rule,
         *,
         subscriber: str | None = None,
         predict: Predict | Mapping[str, Any] | None = None,
+        dialect: str | None = None,
+        origin: Mapping[str, Any] | None = None,
     ) -> None:
         """Add a subscription; InputError if the id is taken, FilterError if the text makes no sense.
 
         Of a pattern, `predict` asks for forecasts: `{"within": 10, "threshold": 0.8, "features": ["temp > 25"]}`.
+        A rule of another `dialect` is translated (`text` gives what became of it). `origin` is what notifications say
+        of where it comes from: title, level, author.
         """
-        check_texts(id_, when, subscriber)
+        text, source = text_of(id_, when, subscriber, dialect, origin)
         if id_ in self._ordinals:
             raise InputError(taken(id_))
-        self._append(self._read(id_, when, subscriber, predict))
+        self._append(self._read(id_, text, subscriber, predict, source))
 
     def remove(self, id_: str) -> None:
         """Remove a subscription; UnknownSubscription if there is none."""
@@ -87,37 +92,54 @@ class Subscriptions:
     def replace(
         self,
         id_: str,
-        when: str,
+        when: Rule,
         *,
         subscriber: str | None = None,
         predict: Predict | Mapping[str, Any] | None = None,
+        dialect: str | None = None,
+        origin: Mapping[str, Any] | None = None,
     ) -> None:
         """Let an id say something else from now on; it comes last in the order of addition."""
-        check_texts(id_, when, subscriber)
-        made = self._read(id_, when, subscriber, predict)
+        text, source = text_of(id_, when, subscriber, dialect, origin)
+        made = self._read(id_, text, subscriber, predict, source)
         self.remove(id_)
         self._append(made)
 
     def add_many(self, records: Iterable[Mapping[str, Any]]) -> int:
         """Add records with `id`, `when`, perhaps `subscriber`, `expires` and `predict`; returns how many. All, or none.
 
-        Those that have expired are left out. An error names the record, by its `line` if it has one.
+        Those that have expired are left out. An error names the record, by its `line` if it has one. Records may also
+        have a `dialect` and an `origin`; of other dialects their `title`, `level`, `author`, `tags` belong to it.
         """
         added: list[str] = []
         try:
-            for id_, when, subscriber, predict, where in read_records(records):
+            for one in read_records(records):
                 try:
-                    self.add(id_, when, subscriber=subscriber, predict=predict)
+                    self.add(
+                        one.id,
+                        one.when,
+                        subscriber=one.subscriber,
+                        predict=one.predict,
+                        dialect=one.dialect,
+                        origin=one.origin,
+                    )
                 except (InputError, NotSupported) as error:
-                    raise placed(error, where) from None
-                added.append(id_)
+                    raise placed(error, one.where) from None
+                added.append(one.id)
         except BaseException:
             for id_ in added:
                 self.remove(id_)
             raise
         return len(added)
 
-    def _read(self, id_: str, when: str, subscriber: str | None, predict: Predict | Mapping[str, Any] | None) -> _Made:
+    def _read(
+        self,
+        id_: str,
+        when: str,
+        subscriber: str | None,
+        predict: Predict | Mapping[str, Any] | None,
+        origin: Origin | None,
+    ) -> _Made:
         """What a text says, ready to be kept."""
         asked = None if predict is None else Predict.of(predict)
         form = None
@@ -129,10 +151,12 @@ class Subscriptions:
             check(found.composite, self.schema, when)
             if asked is not None:
                 asked.check(self.schema)
-            return PatternRecord(id_, when, subscriber, asked)
+            return PatternRecord(id_, when, subscriber, asked, origin)
         if asked is not None:
             raise NotSupported(NEEDS_PATTERN)
-        return OperatorRecord(id_, when, subscriber) if form is None else (id_, when, form, subscriber)
+        if form is None:
+            return OperatorRecord(id_, when, subscriber, origin)
+        return Entry(id_, when, form, subscriber, origin)
 
     def _append(self, made: _Made) -> None:
         if isinstance(made, PatternRecord):
@@ -144,7 +168,7 @@ class Subscriptions:
             self._ordinals[made.id] = _OPERATORS
             return
         self._draft.append(*made)
-        self._ordinals[made[0]] = len(self._alive)
+        self._ordinals[made.id] = len(self._alive)
         self._alive.append(1)
 
     def _sweep(self) -> None:
@@ -193,6 +217,31 @@ class Subscriptions:
         if self._older is not None and ordinal < first:
             return self._older.records.subscriber(ordinal)
         return self._draft.subscribers[ordinal - first]
+
+    def origin(self, id_: str) -> dict[str, Any]:
+        """What notifications say of where a subscription comes from: title, level, author; empty if that is nothing."""
+        return self.origin_of(id_).told
+
+    def origin_of(self, id_: str) -> Origin:
+        """The same with the dialect it was written in, and the rule as it was written."""
+        ordinal, first = self._ordinal(id_), self._first()
+        if ordinal < 0:
+            return self._beside(id_).origin or NO_ORIGIN
+        if self._older is not None and ordinal < first:
+            return self._older.records.origin(ordinal)
+        return self._draft.origins.get(ordinal - first, NO_ORIGIN)
+
+    def told(self) -> dict[str, str]:
+        """Id -> what notifications say of its origin, as JSON; only those of which there is something to say."""
+        found = self.drawn().records.told() if self._has_origins() else {}
+        for id_ in (*self._patterns, *self._with_operators):
+            facts = (self._beside(id_).origin or NO_ORIGIN).facts
+            if facts is not None:
+                found[id_] = facts
+        return found
+
+    def _has_origins(self) -> bool:
+        return bool(self._draft.origins) or (self._older is not None and self._older.records.has_origins)
 
     def _beside(self, id_: str) -> PatternRecord | OperatorRecord:
         """One that no index holds."""

@@ -16,6 +16,7 @@ from vedette.kernels.rows import Rows, events_of, joined
 from vedette.matching.indexes import DEFAULT as DEFAULT_INDEX
 from vedette.matching.matcher import Matcher
 from vedette.matching.operator_records import OperatorRecord
+from vedette.matching.origins import NO_ORIGIN
 from vedette.matching.subscriptions import Subscriptions
 from vedette.matching.view import Events, Part, View
 from vedette.operators import snapshot
@@ -164,6 +165,13 @@ class OperatorMatcher:
             if record.id == id_:
                 return record.text
         return self._plain.text(id_) or ""
+
+    def origin(self, id_: str) -> dict[str, Any]:
+        """What notifications say of where a subscription comes from: title, level, author; empty if that is nothing."""
+        for record in self.plan.records:
+            if record.id == id_:
+                return (record.origin or NO_ORIGIN).told
+        return self._plain.origin(id_)
 
     # ------------------------------------------------------------ matching
 

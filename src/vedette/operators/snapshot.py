@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-import pyarrow as pa
 
 from vedette.errors import SnapshotError
 from vedette.matching.matcher import Matcher
 from vedette.matching.operator_records import OperatorRecord
+from vedette.matching.records import Records
 from vedette.matching.snapshot_files import SnapshotReader, SnapshotWriter, is_snapshot
 
 STATISTICS: Final = "statistics.json"
@@ -33,9 +33,7 @@ def save(folder: Path, ids: Sequence[str], plain: Matcher, records: Sequence[Ope
     place_of = {id_: place for place, id_ in enumerate(ids)}
     plain.save(folder / _PLAIN)
     with SnapshotWriter(folder / _OTHERS) as writer:
-        texts = [[each.id, each.text, each.subscriber] for each in records]
-        columns = [pa.array([each[column] for each in texts], pa.large_string()) for column in range(3)]
-        writer.arrow("records", pa.RecordBatch.from_arrays(columns, ["id", "when", "subscriber"]))
+        writer.arrow("records", _records(records).table)
         writer.array("place", np.array([place_of[each.id] for each in records], np.int64))
         writer.array("plain_place", np.array([place_of[id_] for id_ in plain], np.int64))
         writer.finish({"plain": plain.version})
@@ -51,11 +49,24 @@ def load(folder: Path, *, verify: bool = False) -> tuple[list[str], Matcher, lis
         raise SnapshotError(
             f"{folder}: {_PLAIN} and {_OTHERS} were not saved together\nHint: save the subscriptions again"
         )
-    rows = reader.arrow("records").to_pylist()
-    records = [OperatorRecord(row["id"], row["when"], row["subscriber"]) for row in rows]
+    kept = Records(reader.arrow("records"))
+    records = [
+        OperatorRecord(id_, kept.text(number) or "", kept.subscriber(number), kept.origin(number))
+        for number, id_ in enumerate(kept.ids.to_pylist())
+    ]
     placed = dict(zip(reader.array("plain_place").tolist(), plain, strict=True))
     placed |= zip(reader.array("place").tolist(), (each.id for each in records), strict=True)
     return [placed[place] for place in sorted(placed)], plain, records
+
+
+def _records(records: Sequence[OperatorRecord]) -> Records:
+    origins = {number: each.origin for number, each in enumerate(records) if each.origin is not None}
+    return Records.of(
+        [each.id for each in records],
+        [each.text for each in records],
+        [each.subscriber for each in records],
+        origins,
+    )
 
 
 def _names(folder: Path) -> set[str]:

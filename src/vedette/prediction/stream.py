@@ -17,6 +17,7 @@ from vedette.composite.packing import packed, unpacked
 from vedette.composite.step import CAP
 from vedette.composite.telling import Telling
 from vedette.errors import InputError
+from vedette.matching.origins import NO_ORIGIN
 from vedette.matching.subscriptions import Subscriptions
 from vedette.matching.view import Events
 from vedette.operators.calling import Calling
@@ -71,6 +72,7 @@ class StreamMatcher:
     def _begin(self, subscriptions: Subscriptions, patterns: PatternMatcher) -> None:
         self._ids = list(subscriptions)
         self._patterns = patterns
+        self._origins = {id_: one.origin or NO_ORIGIN for id_, one in subscriptions.patterns.items()}
         self._filters = (
             self._calling.matcher(subscriptions)
             if subscriptions.with_operators
@@ -175,6 +177,10 @@ class StreamMatcher:
         self._told["predictions"] += predicted
         self._told["matches"] += made.num_rows - predicted
         return made
+
+    def origin(self, id_: str) -> dict[str, Any]:
+        """What notifications say of where a subscription comes from: title, level, author; empty if that is nothing."""
+        return self._origins[id_].told if id_ in self._origins else self._filters.origin(id_)
 
     # ------------------------------------------------------------ how it goes
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
@@ -125,7 +125,7 @@ def _holds(name: str, path: str) -> bool:
 def version_of(records: Iterable[PatternRecord], schema: Schema) -> str:
     """A name that the same patterns have, over the same attributes, and no others."""
     said = {
-        "patterns": [asdict(record) for record in records],
+        "patterns": [record.plain() for record in records],
         "schema": {path: schema.spelling(path) for path in schema},
         "closed": schema.closed,
     }

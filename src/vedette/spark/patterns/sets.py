@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -74,7 +74,7 @@ class PatternSet:
     def to_bytes(self) -> bytes:
         """All of it, as plain bytes."""
         facts = {
-            "patterns": [_plain(record) for record in self.records],
+            "patterns": [record.plain() for record in self.records],
             "schema": {path: self.schema.spelling(path) for path in self.schema},
             "closed": self.schema.closed,
             "shards": self.shards,
@@ -108,10 +108,6 @@ class PatternSet:
 def pattern_set(records: Iterable[PatternRecord], schema: Schema, shards: int, **how: Any) -> PatternSet:
     """Patterns in the order of their subscriptions: which of two equal partial matches is told depends on it."""
     return PatternSet(tuple(records), schema, shards, **how)
-
-
-def _plain(record: PatternRecord) -> dict[str, Any]:
-    return asdict(record)
 
 
 def _record(plain: dict[str, Any]) -> PatternRecord:
