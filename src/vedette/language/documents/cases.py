@@ -1,0 +1,58 @@
+"""What does it mean to ignore the case of a text?
+
+AWS takes every character of the pattern as its lower and its upper case: `ß` is also `SS`. For nearly all texts that
+is the same as to compare both in lower case, as Vedette's own tests do; the others become regular expressions.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+
+_ONE_AMONG_OTHERS = frozenset("Σσς")  # whose lower case depends on what stands beside it
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_plain(character: str) -> bool:
+    lower, upper = character.lower(), character.upper()
+    return len(lower) == 1 and len(upper) == 1 and upper.lower() == lower and character not in _ONE_AMONG_OTHERS
+
+
+def is_plain(text: str) -> bool:
+    """Whether comparing in lower case says what AWS says."""
+    return text.isascii() or all(map(_is_plain, text))
+
+
+def expression(text: str) -> str:
+    """A regular expression, for `re` and for RE2, of the text in all its cases."""
+    return "".join(_either(character.lower(), character.upper()) for character in text)
+
+
+def _either(lower: str, upper: str) -> str:
+    return quoted(lower) if lower == upper else f"(?:{quoted(lower)}|{quoted(upper)})"
+
+
+def quoted(text: str) -> str:
+    """A regular expression, for `re` and for RE2, of just this text."""
+    return "".join(map(_quoted, text))
+
+
+def _quoted(character: str) -> str:
+    if character.isalnum() or not character.isascii():
+        return character
+    return f"\\{character}" if character.isprintable() and character != " " else f"\\x{ord(character):02x}"
+
+
+def ignoring_case(kind: str, text: str) -> Callable[[str], bool]:
+    """A test of texts: equals, prefix or suffix, in any case."""
+    if not is_plain(text):
+        begin, end = "" if kind == "suffix" else r"\A", "" if kind == "prefix" else r"\Z"
+        found = re.compile(f"{begin}(?:{expression(text)}){end}").search
+        return lambda value: found(value) is not None
+    lower = text.lower()
+    if kind == "prefix":
+        return lambda value: value.lower().startswith(lower)
+    if kind == "suffix":
+        return lambda value: value.lower().endswith(lower)
+    return lambda value: value.lower() == lower

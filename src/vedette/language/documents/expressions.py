@@ -1,0 +1,366 @@
+"""What may the value of a field be? The values and operators in its list, each checked as event-ruler does."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+from typing import Literal as OneOf
+
+from vedette.language.documents.nodes import (
+    MISSING,
+    AnythingBut,
+    Constant,
+    Equal,
+    Exists,
+    InNetwork,
+    Numeric,
+    SameAddress,
+    Test,
+    TextTest,
+    Wildcard,
+)
+from vedette.language.documents.numbers import canonical, comparable
+from vedette.language.documents.reading import Node, Number, Pairs, PatternError
+from vedette.language.hints import similar
+from vedette.schema.keys import read_ip
+
+_ONE_KEY: Final = "Only one key allowed in match expression"
+_TOO_MANY: Final = "Too many elements in numeric expression"
+_ADDRESS: Final = re.compile(r"[0-9.]+|[0-9a-fA-F:]*:[0-9a-fA-F:]*")  # nothing else is an address to AWS
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,9}")
+
+
+def tests(values: list[Node], where: str) -> tuple[Test, ...]:
+    """The list of a field."""
+    if not values:
+        raise PatternError(
+            "the list of a field needs a value",
+            where=where,
+            said="Empty arrays are not allowed",
+            hint='for a field that is not there, write [{"exists": false}]',
+        )
+    return tuple(_test(value, f"{where}[{index}]") for index, value in enumerate(values))
+
+
+def _test(value: Node, where: str) -> Test:
+    if isinstance(value, Pairs):
+        return _operator(value, where)
+    if isinstance(value, list):
+        raise PatternError(
+            "a list inside the list of a field",
+            where=where,
+            said="Match value must be String, number, true, false, or null",
+            hint="leave the inner brackets out: an event's list fits if one of its elements does",
+        )
+    if isinstance(value, str) and not isinstance(value, Number):
+        return SameAddress(value) if _ADDRESS.fullmatch(value) and _is_address(value) else Equal(value)
+    return _constant(value)
+
+
+def _constant(value: Number | bool | None) -> Constant:
+    if isinstance(value, Number):
+        return Constant(canonical(value) or value)
+    return Constant("null" if value is None else "true" if value else "false")
+
+
+def _is_address(text: str) -> bool:
+    try:
+        read_ip(text)
+    except ValueError:
+        return False
+    return True
+
+
+class _Place(NamedTuple):
+    """The operand of an operator, and where it stands."""
+
+    value: Node
+    where: str
+
+    def error(self, message: str, said: str | None = None, hint: str | None = None) -> PatternError:
+        return PatternError(message, where=self.where, said=said, hint=hint)
+
+    def text(self, said: str) -> str:
+        """The operand as a string."""
+        if isinstance(self.value, str) and not isinstance(self.value, Number):
+            return self.value
+        raise self.error("expected a string", said)
+
+
+def _only_pair(tree: Pairs, where: str, missing: str, more: str) -> tuple[str, _Place]:
+    if not tree.pairs:
+        raise PatternError("an object without an operator", where=where, said=missing)
+    name, value = tree.pairs[0]
+    if len(tree.pairs) > 1:
+        raise PatternError(
+            f"one operator per object, found {name!r} and {tree.pairs[1][0]!r}",
+            where=where,
+            said=more,
+            hint=f'alternatives are objects of their own: [{{"{name}": …}}, {{"{tree.pairs[1][0]}": …}}]',
+        )
+    return name, _Place(value, f"{where}.{name}")
+
+
+def _operator(tree: Pairs, where: str) -> Test:
+    if tree.pairs and tree.pairs[0][0] not in OPERATORS:
+        name = tree.pairs[0][0]
+        near = similar(name, OPERATORS)
+        raise PatternError(
+            f"{name!r} is no operator",
+            where=where,
+            said=f"Unrecognized match type {name}",
+            hint=f"did you mean {near!r}?" if near else f"there are {', '.join(DOCUMENTED)}, and $or above a list",
+        )
+    more = _TOO_MANY if tree.pairs and tree.pairs[0][0] in ("numeric", "anything-but") else _ONE_KEY
+    name, place = _only_pair(tree, where, "Match expression name not found", more)
+    return OPERATORS[name](place)
+
+
+# ---------------------------------------------------------------- strings
+
+
+def _exactly(place: _Place) -> Equal:
+    return Equal(place.text("exact match pattern must be a string"))
+
+
+def _affix(side: OneOf["prefix", "suffix"], place: _Place) -> TextTest:
+    """A string, or {"equals-ignore-case": string}."""
+    if not isinstance(place.value, Pairs):
+        return TextTest(side, place.text(f"{side} match pattern must be a string"))
+    found = place.value.pairs[0][0] if place.value.pairs else None
+    if found not in (None, "equals-ignore-case"):
+        raise place.error(f"{side} knows no {found!r}", f"Unsupported {side} pattern: {found}")
+    inner = _only_pair(place.value, place.where, f"{side.capitalize()} expression name not found", _ONE_KEY)[1]
+    return TextTest(side, inner.text("equals-ignore-case match pattern must be a string"), ignore_case=True)
+
+
+def _prefix(place: _Place) -> TextTest:
+    return _affix("prefix", place)
+
+
+def _suffix(place: _Place) -> TextTest:
+    return _affix("suffix", place)
+
+
+def _equals_ignore_case(place: _Place) -> TextTest:
+    return TextTest("equals", place.text("equals-ignore-case match pattern must be a string"), ignore_case=True)
+
+
+def _wildcard(place: _Place) -> Wildcard:
+    """`*` is any text; `\\*` and `\\\\` are an asterisk and a backslash."""
+    text = place.text("wildcard match pattern must be a string")
+    pieces, at = [""], 0
+    while at < len(text):
+        here, following = text[at], text[at + 1 : at + 2]
+        # event-ruler counts the bytes of the text in quotes
+        position = len(text[:at].encode()) + 1
+        if here == "*":
+            if following == "*":
+                raise place.error(
+                    "two wildcards side by side",
+                    f"Consecutive wildcard characters at pos {position}",
+                    "one * is any text already; \\* is an asterisk",
+                )
+            pieces.append("")
+        elif here == "\\":
+            if following not in ("*", "\\"):
+                raise place.error(
+                    f"'\\{following}' is no escape: a backslash stands before * or \\",
+                    f"Invalid escape character at pos {position}",
+                    "a backslash itself is \\\\, in JSON \\\\\\\\",
+                )
+            pieces[-1] += following
+            at += 1
+        else:
+            pieces[-1] += here
+        at += 1
+    return Wildcard(tuple(pieces))
+
+
+# ---------------------------------------------------------------- numbers, addresses, existence
+
+
+def _numeric(place: _Place) -> Numeric:
+    """[operator, number] or [> or >=, number, < or <=, number]."""
+    parts = place.value
+    if not isinstance(parts, list):
+        raise place.error("expected a list", "Value of numeric must be an array.", 'write [">", 0, "<=", 5]')
+    operator = _sign(parts[0], place, "Invalid member in numeric match: ") if parts else None
+    if operator is None:
+        raise place.error("an empty list", "Invalid member in numeric match: ]", 'write [">", 0, "<=", 5]')
+    if operator not in ("=", "<", "<=", ">", ">="):
+        raise place.error(f"{operator!r} is none of = < <= > >=", f"Unrecognized numeric range operator: {operator}")
+    first = _number(parts, 1, operator, place)
+    if operator not in (">", ">="):
+        if len(parts) > 2:
+            raise place.error(
+                f"nothing can follow {operator!r} and its number", _TOO_MANY, "> or >= comes before < or <="
+            )
+        if operator == "=":
+            return Numeric(first, first)
+        return Numeric(None, first, high_closed=operator == "<=")
+    if len(parts) == 2:
+        return Numeric(first, None, low_closed=operator == ">=")
+    second = _sign(parts[2], place, "Bad value in numeric range: ")
+    if second not in ("<", "<="):
+        raise place.error(f"after {operator!r} comes < or <=, not {second!r}", f"Bad numeric range operator: {second}")
+    last = _number(parts, 3, second, place)
+    if len(parts) > 4:
+        raise place.error("a range has two ends", "Too many terms in numeric range expression")
+    if not first < last:
+        raise place.error(
+            f"a range goes from a smaller to a larger number, {parts[1]} is not below {parts[3]}",
+            "Bottom must be less than top",
+        )
+    return Numeric(first, last, operator == ">=", second == "<=")
+
+
+def _sign(part: Node, place: _Place, said: str) -> str:
+    if isinstance(part, str) and not isinstance(part, Number):
+        return part
+    shown = {list: "[", Pairs: "{", bool: "true" if part else "false"}.get(type(part), str(part or "null"))
+    raise place.error("expected one of the strings = < <= > >=", said + shown)
+
+
+def _number(parts: list[Node], index: int, operator: str, place: _Place) -> float:
+    part = parts[index] if index < len(parts) else None
+    if not isinstance(part, Number):
+        words = "equals" if operator == "=" else operator
+        raise place.error(f"{operator!r} needs a number", f"Value of {words} must be numeric")
+    found = comparable(part)
+    if found is None:
+        raise place.error(f"{part} is no 64-bit float", f"Cannot compare number : {part}")
+    return found
+
+
+def _cidr(place: _Place) -> InNetwork:
+    text = place.text("prefix match pattern must be a string")  # as event-ruler has it
+    address, slash, bits = text.partition("/")
+    if not slash or "/" in bits:
+        raise place.error(
+            "expected an address, / and a number of bits",
+            "Malformed CIDR, one '/' required",
+            "a single address is a value",
+        )
+    if not _INTEGER.fullmatch(bits):
+        raise place.error(f"{bits!r} is no number of bits", "Malformed CIDR, mask bits must be an integer")
+    if int(bits) < 0:
+        raise place.error(f"{bits} bits", "Malformed CIDR, mask bits must not be negative")
+    if not _ADDRESS.fullmatch(address):
+        raise place.error(f"{address!r} is no IP address", f"Nonstandard IP address: {address}")
+    try:
+        found = read_ip(address)
+    except ValueError:
+        raise place.error(f"{address!r} is no IP address", f"Invalid IP address: {address}") from None
+    version = 4 if found.version == 4 or found.ipv4_mapped is not None else 6
+    most = 32 if version == 4 else 128
+    if int(bits) >= most:
+        raise place.error(
+            f"a network of IPv{version} has fewer than {most} bits",
+            f"IPv{version} mask bits must be < {most}",
+            f'a single address is a value: ["{address}"]',
+        )
+    return InNetwork(str(ipaddress.ip_network(f"{address}/{int(bits)}", strict=False)))
+
+
+def _exists(place: _Place) -> Test:
+    if not isinstance(place.value, bool):
+        raise place.error("expected true or false", "exists match pattern must be either true or false.")
+    return Exists() if place.value else MISSING
+
+
+# ---------------------------------------------------------------- anything-but
+
+
+def _anything_but(place: _Place) -> AnythingBut:
+    """A string, a number, a list of either, or one operator of strings over one string or several."""
+    value = place.value
+    if isinstance(value, Pairs):
+        name = value.pairs[0][0] if value.pairs else ""
+        if value.pairs and name not in _EXCLUDING:
+            raise place.error(
+                f"anything-but knows no {name!r}",
+                f"Unsupported anything-but pattern: {name}",
+                f"there are {', '.join(_EXCLUDING)}",
+            )
+        inner = _only_pair(value, place.where, "Anything-But expression name not found", _TOO_MANY)[1]
+        return AnythingBut(_excluded(name, inner))
+    if isinstance(value, list):
+        kinds = {_kind_excluded(one, place, "Inside anything but list") for one in value}
+        if len(kinds) != 1:
+            raise place.error(
+                "the list is empty" if not kinds else "strings and numbers in one list",
+                "Inside anything but list, either all values are number or string, mixed type is not supported",
+                None if not kinds else "use a list of strings, or a list of numbers",
+            )
+        return AnythingBut(tuple(_value_excluded(one, place) for one in value))
+    if value is None or isinstance(value, bool):
+        raise place.error(
+            "expected a string, a number or a list of them",
+            "Value of anything-but must be an array or single string/number value.",
+        )
+    return AnythingBut((_value_excluded(value, place),))
+
+
+def _kind_excluded(value: Node, place: _Place, words: str) -> type:
+    if not isinstance(value, str):
+        raise place.error(
+            "a list of anything-but has strings or numbers", f"{words}, start|null|boolean is not supported."
+        )
+    return type(value)
+
+
+def _value_excluded(value: Node, place: _Place) -> Equal | Constant:
+    if isinstance(value, Number):
+        if comparable(value) is None:
+            raise place.error(f"{value} is no 64-bit float", f"Cannot compare number : {value}")
+        return _constant(value)
+    return Equal(str(value))
+
+
+def _excluded(name: str, place: _Place) -> tuple[TextTest | Wildcard, ...]:
+    single = not isinstance(place.value, list)
+    values = place.value if isinstance(place.value, list) else [place.value]
+    if single and not isinstance(place.value, str):
+        raise place.error(
+            "expected a string or a list of strings",
+            "Value of anything-but must be an array or single string/number value.",
+        )
+    if not values:
+        raise place.error("the list is empty")
+    said = _SAID_OF_EXCLUDED.get(name, "prefix/suffix match pattern must be a string")
+    found = []
+    for index, value in enumerate(values):
+        one = place if single else _Place(value, f"{place.where}[{index}]")
+        text = one.text(said)
+        if not text and name in ("prefix", "suffix"):
+            raise one.error(f"an empty {name} excludes every string", "Null prefix/suffix not allowed")
+        found.append(_EXCLUDING[name](_Place(text, one.where)))
+    return tuple(found)
+
+
+_SAID_OF_EXCLUDED: Final = {
+    "equals-ignore-case": ("Inside anything-but/equals-ignore-case list, number|start|null|boolean is not supported."),
+    "wildcard": "wildcard match pattern must be a string",
+}
+_EXCLUDING: Final[Mapping[str, Callable[[_Place], TextTest | Wildcard]]] = {
+    "prefix": _prefix,
+    "suffix": _suffix,
+    "equals-ignore-case": _equals_ignore_case,
+    "wildcard": _wildcard,
+}
+
+OPERATORS: Final[Mapping[str, Callable[[_Place], Test]]] = {
+    "exactly": _exactly,  # not documented; event-ruler knows it
+    "prefix": _prefix,
+    "suffix": _suffix,
+    "equals-ignore-case": _equals_ignore_case,
+    "wildcard": _wildcard,
+    "anything-but": _anything_but,
+    "numeric": _numeric,
+    "cidr": _cidr,
+    "exists": _exists,
+}
+DOCUMENTED: Final = tuple(name for name in OPERATORS if name != "exactly")

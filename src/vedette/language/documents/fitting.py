@@ -1,0 +1,94 @@
+"""Does a JSON value fit a pattern? The exact, obvious way, with AWS's consistency of lists."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from vedette.language.documents.holding import holds
+from vedette.language.documents.leaves import Leaf, Leaves, Membership, leaves, paths_above
+from vedette.language.documents.nodes import Alternative, EventPattern, Field
+from vedette.language.documents.parsing import parse
+
+_State: TypeAlias = frozenset[tuple[int, int]]  # the element chosen of each list
+
+
+def fits(pattern: str | Mapping[str, Any] | EventPattern, value: Any) -> bool:
+    """Whether a JSON value (an object, or a list of objects) fits; PatternError if the pattern is none."""
+    parsed = pattern if isinstance(pattern, EventPattern) else parse(pattern)
+    paths = frozenset(field.path for alternative in parsed.alternatives for field in alternative.fields)
+    found = leaves(value, paths, paths_above(paths))
+    return any(alternative_fits(alternative, found) for alternative in parsed.alternatives)
+
+
+def fits_text(pattern: str | Mapping[str, Any] | EventPattern, text: str) -> bool:
+    """Whether a JSON text fits; a text that is no JSON does not."""
+    parsed = pattern if isinstance(pattern, EventPattern) else parse(pattern)
+    read, value = read_json(text)
+    return read and fits(parsed, value)
+
+
+def read_json(text: str) -> tuple[bool, Any]:
+    """Whether a text is JSON, and its value."""
+    try:
+        return True, json.loads(text)
+    except (ValueError, RecursionError):
+        return False, None
+
+
+def alternative_fits(alternative: Alternative, found: Leaves) -> bool:
+    """Whether leaves can be chosen, one for each field, that pass and do not lie in different elements of a list."""
+    choices = []
+    for field in alternative.fields:
+        choice = _Choice(field, found.get(field.path, ()))
+        if not choice.memberships and not field.may_miss:
+            return False
+        choices.append(choice)
+    if not any(map(bool, (each for choice in choices for each in choice.present))):  # no lists of objects or lists
+        return all(choice.memberships or not choice.present for choice in choices)
+    return _consistent(choices)
+
+
+class _Choice:
+    """What a field can choose from: where the leaves lie that pass, and where any leaf lies."""
+
+    __slots__ = ("may_miss", "memberships", "present")
+
+    def __init__(self, field: Field, found: Sequence[Leaf]) -> None:
+        tests = [holds(test) for test in field.leaf_tests]
+        self.memberships = {leaf.membership for leaf in found if any(passes(leaf.value) for passes in tests)}
+        self.present = {leaf.membership for leaf in found}
+        self.may_miss = field.may_miss
+
+
+def _consistent(choices: Sequence[_Choice]) -> bool:
+    """Try one field after the other, in order; what failed once with the same elements is not tried again."""
+    matters: list[frozenset[int]] = [frozenset()]
+    for choice in reversed(choices):
+        matters.append(matters[-1].union(number for each in choice.present for number, _ in each))
+    matters.reverse()
+    failed: set[tuple[int, _State]] = set()
+
+    def go_on(at: int, state: _State) -> bool:
+        if at == len(choices):
+            return True
+        state = frozenset(pair for pair in state if pair[0] in matters[at])
+        if (at, state) in failed:
+            return False
+        chosen = dict(state)
+        choice = choices[at]
+        for membership in choice.memberships:
+            if _agrees(membership, chosen) and go_on(at + 1, state.union(membership)):
+                return True
+        # A field is missing if it is so beside the elements chosen until now.
+        if choice.may_miss and not any(_agrees(each, chosen) for each in choice.present) and go_on(at + 1, state):
+            return True
+        failed.add((at, state))
+        return False
+
+    return go_on(0, frozenset())
+
+
+def _agrees(membership: Membership, chosen: dict[int, int]) -> bool:
+    return all(chosen.get(number, index) == index for number, index in membership)

@@ -1,0 +1,72 @@
+"""Which leaves does a JSON value have, at which paths, and in which elements of which lists?
+
+As AWS flattens an event: keys are joined by dots, lists leave no trace in the path. An element that is an object or a
+list makes all leaves below it members of that element; a scalar in a list belongs to no element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+from vedette.language.documents.numbers import number_text
+from vedette.schema.values import json_text
+
+# (list, element) of every list above a leaf, outermost first.
+Membership: TypeAlias = tuple[tuple[int, int], ...]
+
+
+class Leaf(NamedTuple):
+    """A scalar, and the elements that it lies in."""
+
+    value: Any
+    membership: Membership
+
+
+Leaves: TypeAlias = dict[str, list[Leaf]]
+
+
+def leaves(value: Any, wanted: Container[str] | None = None, above: Container[str] | None = None) -> Leaves:
+    """All leaves by path; only those at the `wanted` ones if that is said, with those `above` them."""
+    found: Leaves = {}
+    lists = 0
+    pending: list[tuple[str | None, Any, Membership]] = [(None, value, ())]
+    while pending:
+        path, node, membership = pending.pop()
+        if isinstance(node, Mapping):
+            for key, below in node.items():
+                name = key if path is None else f"{path}.{key}"
+                if type(below) is dict or type(below) is list or isinstance(below, Mapping | tuple):
+                    if above is None or name in above:
+                        pending.append((name, below, membership))
+                elif wanted is None or name in wanted:
+                    found.setdefault(name, []).append(Leaf(below, membership))
+        elif isinstance(node, list | tuple):
+            lists += 1
+            for index, element in enumerate(node):
+                if isinstance(element, Mapping | list | tuple):
+                    pending.append((path, element, (*membership, (lists, index))))
+                elif path is not None and (wanted is None or path in wanted):
+                    found.setdefault(path, []).append(Leaf(element, membership))
+    return found
+
+
+def leaf_text(value: Any) -> str:
+    """The canonical JSON text of a leaf that is no string."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return number_text(value) if isinstance(value, int | float) else json_text(value)
+
+
+def paths_above(paths: Iterable[str]) -> frozenset[str]:
+    """The paths themselves and all that a path can go through to them."""
+    found: set[str] = set()
+    for path in paths:
+        found.add(path)
+        at = path.find(".")
+        while at >= 0:
+            found.add(path[:at])
+            at = path.find(".", at + 1)
+    return frozenset(found)

@@ -1,0 +1,136 @@
+"""What an event pattern says: plain, frozen nodes.
+
+EventPattern    alternatives, one for every way through its `$or`s: some of them must hold
+Alternative     fields, all of which must hold, in the order of their paths
+Field           what the leaves at a path may be: some leaf passes some test
+
+LeafTest        Equal Constant SameAddress InNetwork | TextTest Wildcard | Numeric | AnythingBut | Exists
+Test            LeafTest | Missing (there is no leaf)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+from typing import Literal as OneOf
+
+
+@dataclass(frozen=True, slots=True)
+class Equal:
+    """The leaf is this string."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """The leaf is this number, true, false or null, as canonical JSON text: 300 also for 300.0 and 3e2."""
+
+    json: str
+
+
+@dataclass(frozen=True, slots=True)
+class SameAddress:
+    """The leaf is a string with the same IP address, perhaps written in another way."""
+
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class InNetwork:
+    """The leaf is a string with an IP address of the network."""
+
+    network: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextTest:
+    """The leaf is a string that begins with, ends with or (ignoring case) equals the text."""
+
+    kind: OneOf["equals", "prefix", "suffix"]
+    text: str
+    ignore_case: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Wildcard:
+    """The leaf is a string made of these pieces with any text between them; one piece: just that text."""
+
+    pieces: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Numeric:
+    """The leaf is a number between the ends; None is no end."""
+
+    low: float | None
+    high: float | None
+    low_closed: bool = True
+    high_closed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """There is a leaf, whatever it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """There is no leaf."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnythingBut:
+    """The leaf passes none of these tests: a leaf of another type passes none."""
+
+    excluded: tuple[Equal | Constant | TextTest | Wildcard, ...]
+
+
+LeafTest: TypeAlias = Equal | Constant | SameAddress | InNetwork | TextTest | Wildcard | Numeric | AnythingBut | Exists
+Test: TypeAlias = LeafTest | Missing
+MISSING: Final = Missing()
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """Some leaf at the path (its keys, joined by dots) passes some test."""
+
+    path: str
+    tests: tuple[Test, ...]
+
+    @property
+    def leaf_tests(self) -> tuple[LeafTest, ...]:
+        """The tests that a leaf can pass."""
+        return tuple(test for test in self.tests if not isinstance(test, Missing))
+
+    @property
+    def may_miss(self) -> bool:
+        """Whether the field also holds where there is no leaf."""
+        return MISSING in self.tests
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """Fields that must all hold, with leaves that do not lie in different elements of one list.
+
+    They are in the order in which AWS looks at them: that of their paths, by UTF-16 code units. It decides what
+    `exists: false` means inside a list, as a leaf is missing beside those that were found before it.
+    """
+
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EventPattern:
+    """Some alternative holds."""
+
+    alternatives: tuple[Alternative, ...]
+
+
+def in_order(fields: dict[str, Field]) -> Alternative:
+    """The fields as an alternative."""
+    return Alternative(tuple(fields[path] for path in sorted(fields, key=_code_units)))
+
+
+def _code_units(path: str) -> bytes:
+    return path.encode("utf-16-be", "surrogatepass")

@@ -1,0 +1,139 @@
+"""Which of many patterns does a JSON value fit?
+
+Every alternative is filed under one of its fields, the one whose values are asked for most rarely: under the values
+themselves, else under prefixes or suffixes, else under the path. Only what a value's leaves bring up is tried.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+from vedette.language.documents.fitting import alternative_fits, read_json
+from vedette.language.documents.leaves import Leaf, leaf_text, leaves, paths_above
+from vedette.language.documents.nodes import Alternative, Constant, Equal, EventPattern, Field, TextTest, Wildcard
+from vedette.language.documents.parsing import parse
+
+_Entry: TypeAlias = tuple[int, Alternative]  # the number of the pattern, and one of its alternatives
+_Key: TypeAlias = tuple[str, Hashable]  # how it is filed, and under what
+
+
+class Prepared:
+    """Patterns, numbered from 0 in their order, that values are held against all at once."""
+
+    def __init__(self, patterns: Iterable[str | EventPattern]) -> None:
+        entries: list[_Entry] = []
+        for number, pattern in enumerate(patterns):
+            parsed = pattern if isinstance(pattern, EventPattern) else parse(pattern)
+            entries += ((number, alternative) for alternative in parsed.alternatives)
+        self._paths = frozenset(field.path for _, alternative in entries for field in alternative.fields)
+        self._above = paths_above(self._paths)
+        self._files: dict[str, _File] = {}
+        self._always: list[_Entry] = []  # alternatives that hold where nothing is there
+        asked = Counter(
+            (field.path, key)
+            for _, alternative in entries
+            for field in alternative.fields
+            for key in _keys(field) or ()
+        )
+        for entry in entries:
+            self._file(entry, asked)
+
+    def _file(self, entry: _Entry, asked: Counter[tuple[str, _Key]]) -> None:
+        best: tuple[tuple[int, int], Field, list[_Key] | None] | None = None
+        for field in entry[1].fields:
+            if field.may_miss:
+                continue
+            keys = _keys(field)
+            rank = (1, 0) if keys is None else (0, sum(asked[field.path, key] for key in keys))
+            if best is None or rank < best[0]:
+                best = rank, field, keys
+        if best is None:
+            self._always.append(entry)
+            return
+        _, field, keys = best
+        self._files.setdefault(field.path, _File()).add(keys, entry)
+
+    def fitting(self, value: Any) -> list[int]:
+        """The numbers of the patterns that a JSON value fits, in order."""
+        found = leaves(value, self._paths, self._above)
+        fit: set[int] = set()
+        tried: set[int] = set()
+        for number, alternative in self._brought_up(found):
+            if number not in fit and id(alternative) not in tried:
+                tried.add(id(alternative))
+                if alternative_fits(alternative, found):
+                    fit.add(number)
+        return sorted(fit)
+
+    def fitting_text(self, text: str) -> list[int]:
+        """The same of a JSON text; one that is no JSON fits nothing."""
+        read, value = read_json(text)
+        return self.fitting(value) if read else []
+
+    def _brought_up(self, found: dict[str, list[Leaf]]) -> Iterator[_Entry]:
+        yield from self._always
+        for path, here in found.items():
+            file = self._files.get(path)
+            if file is not None:
+                for leaf in here:
+                    yield from file.of(leaf.value)
+                yield from file.anything
+
+
+class _File:
+    """Alternatives of one path, by what its leaves must be."""
+
+    def __init__(self) -> None:
+        self.anything: list[_Entry] = []
+        self.by_key: dict[_Key, list[_Entry]] = {}
+        self.prefixes: set[int] = set()  # their lengths
+        self.suffixes: set[int] = set()
+
+    def add(self, keys: Sequence[_Key] | None, entry: _Entry) -> None:
+        if keys is None:
+            self.anything.append(entry)
+            return
+        for key in keys:
+            self.by_key.setdefault(key, []).append(entry)
+            kind, text = key
+            if kind == "prefix":
+                self.prefixes.add(len(str(text)))
+            elif kind == "suffix":
+                self.suffixes.add(len(str(text)))
+
+    def of(self, leaf: Any) -> Iterator[_Entry]:
+        """What a leaf may satisfy."""
+        by_key = self.by_key
+        if not isinstance(leaf, str):
+            yield from by_key.get(("constant", leaf_text(leaf)), ())
+            return
+        yield from by_key.get(("equal", leaf), ())
+        for length in self.prefixes:
+            if length <= len(leaf):
+                yield from by_key.get(("prefix", leaf[:length]), ())
+        for length in self.suffixes:
+            if length <= len(leaf):
+                yield from by_key.get(("suffix", leaf[len(leaf) - length :]), ())
+
+
+def _keys(field: Field) -> list[_Key] | None:
+    """One key at least of which every leaf brings up that passes some test of the field; None: any leaf may pass."""
+    keys: list[_Key] = []
+    for test in field.tests:
+        if isinstance(test, Equal):
+            keys.append(("equal", test.text))
+        elif isinstance(test, Constant):
+            keys.append(("constant", test.json))
+        elif isinstance(test, TextTest) and not test.ignore_case and test.text:
+            keys.append((test.kind, test.text))
+        elif isinstance(test, Wildcard) and len(test.pieces) == 1:
+            keys.append(("equal", test.pieces[0]))
+        elif isinstance(test, Wildcard) and test.pieces[0]:
+            keys.append(("prefix", test.pieces[0]))
+        elif isinstance(test, Wildcard) and test.pieces[-1]:
+            keys.append(("suffix", test.pieces[-1]))
+        else:
+            return None
+    return keys

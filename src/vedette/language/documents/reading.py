@@ -1,0 +1,124 @@
+"""What does the text of a pattern say as JSON, with its keys in order, also those that stand there twice?"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
+
+TEXT_CHARACTERS: Final = 1_000_000  # of a pattern; AWS takes 4,096
+NESTING: Final = 64  # objects and lists inside one another
+
+
+class PatternError(ValueError):
+    """A pattern that AWS would refuse: what is wrong, where in it, AWS's own words, how to mend it."""
+
+    def __init__(self, message: str, *, where: str = "", said: str | None = None, hint: str | None = None) -> None:
+        self.message = message
+        self.where = where
+        self.said = said  # what event-ruler says of it
+        self.hint = hint
+        super().__init__(self.explained if hint is None else f"{self.explained}\nHint: {hint}")
+
+    @property
+    def explained(self) -> str:
+        """Where and what, with the words of AWS beside it."""
+        place = f"{self.where}: " if self.where else ""
+        beside = f' (AWS: "{self.said}")' if self.said else ""
+        return f"{place}{self.message}{beside}"
+
+
+class Number(str):
+    """A number, as it was written."""
+
+    __slots__ = ()
+
+
+class Pairs(NamedTuple):
+    """An object: its keys and values in order."""
+
+    pairs: tuple[tuple[str, Node], ...]
+
+
+Node: TypeAlias = "Pairs | list[Node] | str | Number | bool | None"
+
+
+def read(pattern: str | Mapping[str, Any]) -> Node:
+    """The pattern as a tree; PatternError if it is no JSON."""
+    if not isinstance(pattern, str):
+        return _tree(pattern, 0)
+    if len(pattern) > TEXT_CHARACTERS:
+        raise PatternError(f"the pattern has more than {TEXT_CHARACTERS:,} characters")
+    try:
+        found = json.loads(
+            pattern,
+            object_pairs_hook=lambda pairs: Pairs(tuple(pairs)),
+            parse_int=Number,
+            parse_float=Number,
+            parse_constant=_no_constant,
+        )
+    except json.JSONDecodeError as problem:
+        raise PatternError(
+            f"the pattern is no JSON: {problem.msg} at line {problem.lineno}, column {problem.colno}",
+            hint='an event pattern is a JSON object, such as {"source": ["aws.ec2"]}',
+        ) from None
+    except RecursionError:
+        raise _too_deep() from None
+    return _checked(found, 0)
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise PatternError(f"the pattern is no JSON: {name} is no number of JSON")
+
+
+def _too_deep() -> PatternError:
+    return PatternError(f"the pattern has more than {NESTING} objects and lists inside one another")
+
+
+def _checked(node: Any, depth: int) -> Node:
+    """The node itself, if it is not too deep and its texts are whole."""
+    if depth > NESTING:
+        raise _too_deep()
+    if isinstance(node, Pairs):
+        for key, value in node.pairs:
+            _whole(key)
+            _checked(value, depth + 1)
+    elif isinstance(node, list):
+        for value in node:
+            _checked(value, depth + 1)
+    elif isinstance(node, str):
+        _whole(node)
+    return node  # type: ignore[no-any-return]
+
+
+def _whole(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise PatternError(f"{text!r} has half of a surrogate pair, which no text can have") from None
+    return text
+
+
+def _tree(value: Any, depth: int) -> Node:
+    """What JSON (or YAML) made of a text, as a tree."""
+    if depth > NESTING:
+        raise _too_deep()
+    if isinstance(value, Mapping):
+        return Pairs(tuple((_key(key), _tree(below, depth + 1)) for key, below in value.items()))
+    if isinstance(value, list | tuple):
+        return [_tree(below, depth + 1) for below in value]
+    if isinstance(value, str):
+        return _whole(value)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int | float | Decimal) and math.isfinite(value):
+        return Number(repr(value) if isinstance(value, float) else str(value))
+    raise PatternError(f"the pattern has {value!r}, which is nothing that JSON knows")
+
+
+def _key(key: object) -> str:
+    if isinstance(key, str):
+        return _whole(key)
+    raise PatternError(f"the key {key!r} is no text", hint="put it into quotes")
