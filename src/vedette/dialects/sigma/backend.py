@@ -41,8 +41,9 @@ from vedette.dialects.sigma.values import (
     KEYWORDS,
     compared,
     expression_test,
-    field_view,
+    field_text,
     keyword_test,
+    missing,
     number_test,
     number_text,
     text_test,
@@ -110,28 +111,28 @@ class VedetteBackend(Backend):
 
     def convert_condition_field_eq_val_str(self, cond: _Field, state: ConversionState) -> ast.Filter:
         """`Image: *\\cmd.exe`."""
-        return text_test(field_view(cond.field), cast(SigmaString, cond.value), cased=False)
+        return text_test(field_text(cond.field), cast(SigmaString, cond.value), cased=False)
 
     def convert_condition_field_eq_val_str_case_sensitive(self, cond: _Field, state: ConversionState) -> ast.Filter:
         """`Image|cased: …`."""
-        return text_test(field_view(cond.field), cast(SigmaString, cond.value), cased=True)
+        return text_test(field_text(cond.field), cast(SigmaString, cond.value), cased=True)
 
     def convert_condition_field_eq_val_num(self, cond: _Field, state: ConversionState) -> ast.Filter:
         """`EventID: 4624`."""
-        return number_test(field_view(cond.field), cast(SigmaNumber, cond.value).number)
+        return number_test(field_text(cond.field), cast(SigmaNumber, cond.value).number)
 
     def convert_condition_field_eq_val_bool(self, cond: _Field, state: ConversionState) -> ast.Filter:
         """`Initiated: true`."""
         word = SigmaString("true" if cast(SigmaBool, cond.value).boolean else "false")
-        return text_test(field_view(cond.field), word, cased=False)
+        return text_test(field_text(cond.field), word, cased=False)
 
     def convert_condition_field_eq_val_timestamp_part(self, cond: _Field, state: ConversionState) -> ast.Filter:
         """`UtcTime|hour: 3`."""
-        return time_test(field_view(cond.field), cast(SigmaTimestampPart, cond.value))
+        return time_test(field_text(cond.field), cast(SigmaTimestampPart, cond.value))
 
     def convert_condition_field_eq_val_re(self, cond: _Field, state: ConversionState) -> ast.Filter:
         """`CommandLine|re: …`."""
-        return expression_test(field_view(cond.field), cast(SigmaRegularExpression, cond.value))
+        return expression_test(field_text(cond.field), cast(SigmaRegularExpression, cond.value))
 
     def convert_condition_field_eq_val_cidr(self, cond: _Field, state: ConversionState) -> ast.Filter:
         """`SourceIp|cidr: 10.0.0.0/8`."""
@@ -142,9 +143,9 @@ class VedetteBackend(Backend):
         """`Size|gt: 1000`."""
         value = cast(SigmaCompareExpression, cond.value)
         if isinstance(value.number, SigmaTimestampPart):
-            return time_test(field_view(cond.field), value.number, value.op)
+            return time_test(field_text(cond.field), value.number, value.op)
         if value.op is CompareOperators.NEQ:
-            return none(number_test(field_view(cond.field), value.number.number))
+            return none(number_test(field_text(cond.field), value.number.number))
         return compared(cond.field, value.op, value.number.number)
 
     def convert_condition_field_eq_field(self, cond: _Field, state: ConversionState) -> ast.Filter:
@@ -155,20 +156,20 @@ class VedetteBackend(Backend):
                 f"a text test of {cond.field} with what another field ({value.field}) holds",
                 "fields can be compared as a whole",
             )
-        return ast.Comparison(field_view(cond.field), ast.Comparator.EQ, field_view(value.field))
+        return ast.Comparison(field_text(cond.field), ast.Comparator.EQ, field_text(value.field))
 
     def convert_condition_field_eq_val_null(self, cond: _Field, state: ConversionState) -> ast.Filter:
         """`ParentImage: null`: there is none, or it is empty."""
-        view = field_view(cond.field)
-        return some((ast.IsNull(view), ast.Comparison(view, ast.Comparator.EQ, ast.Literal(""))))
+        operand = field_text(cond.field)
+        return some((missing(operand), ast.Comparison(operand, ast.Comparator.EQ, ast.Literal(""))))
 
     def convert_condition_field_exists(self, cond: _Field, state: ConversionState) -> ast.Filter:
         """`ParentImage|exists: true`."""
-        return ast.Not(ast.IsNull(field_view(cond.field)))
+        return ast.Not(missing(field_text(cond.field)))
 
     def convert_condition_field_not_exists(self, cond: _Field, state: ConversionState) -> ast.Filter:
         """`ParentImage|exists: false`."""
-        return ast.IsNull(field_view(cond.field))
+        return missing(field_text(cond.field))
 
     def convert_condition_field_eq_query_expr(self, cond: _Field, state: ConversionState) -> ast.Filter:
         """What a pipeline puts in place of a placeholder: a filter of Vedette's own."""

@@ -109,7 +109,8 @@ def _different(rule: SigmaCorrelationRule, groups: Groups, labels: _Labels) -> _
     _refuse_more(rule, count, MOST_VALUES)
     fields = _fields(rule)
     # A combination of several fields is another one if one of them is another.
-    variables = [[f"v{number}{chr(97 + place)}" for place in range(len(fields))] for number in range(1, count)]
+    letters = [""] if len(fields) == 1 else [chr(ord("a") + place) for place in range(len(fields))]
+    variables = [[f"v{number}{letter}" for letter in letters] for number in range(1, count)]
     steps = []
     for number in range(count):
         tests = [

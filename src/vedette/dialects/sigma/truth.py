@@ -40,7 +40,7 @@ def none(part: ast.Filter) -> ast.Filter:
         case ast.Or():
             return every(_apart(part.parts, ast.Or))
         case ast.Not():
-            return some((*map(ast.IsNull, _subjects(part) or ()), part.part))
+            return some((*map(ast.IsNull, _subjects(part.part) or ()), part.part))
     return _missing_or_not(_subjects(part) or (), part)
 
 
@@ -48,8 +48,7 @@ def _apart(parts: Sequence[ast.Filter], kind: type[ast.And | ast.Or]) -> list[as
     """The negations of what is joined; tests of one attribute stay together, as one part."""
     together: dict[_Subjects | int, list[ast.Filter]] = {}
     for number, part in enumerate(parts):
-        subjects = None if isinstance(part, ast.IsNull | ast.Not) else _subjects(part)
-        together.setdefault(subjects or number, []).append(part)
+        together.setdefault(_subjects(part) or number, []).append(part)
     return [
         none(tests[0]) if isinstance(whose, int) else _missing_or_not(whose, _joined(kind, tests))
         for whose, tests in together.items()
@@ -61,17 +60,15 @@ def _missing_or_not(subjects: _Subjects, test: ast.Filter) -> ast.Filter:
 
 
 def _subjects(part: ast.Filter) -> _Subjects | None:
-    """What tests speak of; None where they do not all speak of the same."""
+    """What tests speak of that are false where it is missing; None where they do not all speak of the same."""
     match part:
         case ast.And() | ast.Or():
             found = {_subjects(one) for one in part.parts}
             return found.pop() if len(found) == 1 else None
-        case ast.Not():
-            return _subjects(part.part)
         case ast.Comparison():
             sides = (_subject(part.left), _subject(part.right))
             return tuple(dict.fromkeys(side for side in sides if side is not None)) or None
-        case ast.TextTest() | ast.In() | ast.InNetwork() | ast.IsNull() | ast.Range() | ast.Within() | ast.Near():
+        case ast.TextTest() | ast.In() | ast.InNetwork() | ast.Range() | ast.Within() | ast.Near():
             subject = _subject(part.operand)
             return None if subject is None else (subject,)
     return None

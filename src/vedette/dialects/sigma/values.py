@@ -33,9 +33,14 @@ _COMPARATORS: Final = {
 }
 
 
-def field_view(field: str) -> ast.View:
+def field_text(field: str) -> ast.Operand:
     """A field of Sigma's: the attribute of that name, read as text."""
     return ast.View("text", ast.Attribute(field))
+
+
+def missing(operand: ast.Operand) -> ast.Filter:
+    """There is nothing."""
+    return ast.IsNull(operand.attribute if isinstance(operand, ast.Quantified) else operand)
 
 
 def text_test(operand: ast.Operand, value: SigmaString, *, cased: bool) -> ast.Filter:
@@ -97,7 +102,7 @@ def _like(operand: ast.Operand, parts: Sequence[Piece], cased: bool) -> ast.Filt
         case []:
             return ast.Comparison(operand, ast.Comparator.EQ, ast.Literal(""))
         case [Wildcard.ANY]:
-            return ast.Not(ast.IsNull(operand.attribute if isinstance(operand, ast.Quantified) else operand))
+            return ast.Not(missing(operand))
         case [str(text)] if cased or text.lower() == text == text.upper():
             return ast.Comparison(operand, ast.Comparator.EQ, ast.Literal(text))
         case [str(text), Wildcard.ANY]:
