@@ -71,7 +71,7 @@ def backtest(options: BacktestOptions) -> None:
         elif job.subscriptions.patterns:
             stream = stream_job(job, matching, lateness, late, terminal, until)
         _note_unused(job, until, terminal)
-        look_at(job, stream, matching, terminal, also=frozenset({TIME}))
+        look_at(job, stream or spark, matching, terminal, also=frozenset({TIME}))
         if job.calling is not None:
             stack.enter_context(job.calling)
         stack.enter_context(failures_told(terminal))

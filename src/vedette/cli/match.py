@@ -24,7 +24,7 @@ from vedette.files.matched import ChunkMatcher, columns_read
 from vedette.files.operator_calls import OperatorCalls, patterns_call
 from vedette.files.output import MatchWriter, RejectWriter, match_writer
 from vedette.files.schemas import read_schema
-from vedette.files.subscriptions import read_subscriptions
+from vedette.files.subscriptions import PLAINLY, Written, read_subscriptions
 from vedette.matching.matcher import Matcher
 from vedette.matching.subscriptions import Subscriptions
 from vedette.matching.view import Events
@@ -60,6 +60,7 @@ class MatchOptions:
     late: str | None = None
     cap: int = CAP
     subscriptions_format: str | None = None
+    written: Written = PLAINLY
     events_format: str | None = None
     output_format: str | None = None
     threads: int | None = None
@@ -95,7 +96,7 @@ def match(options: MatchOptions) -> Tally:
             spark = _spark_job(job, options, lateness, late, terminal)
         elif patterns:
             stream = stream_job(job, options, lateness, late, terminal)
-        look_at(job, stream, options, terminal)
+        look_at(job, stream or spark, options, terminal)
         engine = _local(job) if stream is None else _streamed(job, stream)
         if spark is not None:
             engine = spark.match
@@ -106,6 +107,7 @@ def match(options: MatchOptions) -> Tally:
         out = out or stack.enter_context(_writer(options))
         out.with_notices = patterns
         out.with_bindings = job.operators is not None and job.operators.binds
+        out.origins = job.subscriptions.told()
         alone = options.out != STANDARD or not sys.stdout.isatty()  # else it would be drawn into the matches
         bar = stack.enter_context(terminal.working("matching", "events", shown=alone))
         begin = time.perf_counter()
@@ -207,11 +209,16 @@ def _streamed(job: Job, stream: StreamJob) -> _MatchAll:
 
 
 def look_at(
-    job: Job, stream: StreamJob | None, options: MatchOptions, terminal: Terminal, *, also: frozenset[str] = frozenset()
+    job: Job,
+    engine: StreamJob | SparkJob | None,
+    options: MatchOptions,
+    terminal: Terminal,
+    *,
+    also: frozenset[str] = frozenset(),
 ) -> None:
     """Say which attributes no event has, and read no column that nobody looks at, `also` these."""
     of_filters = None if job.operators is None else job.operators.matcher
-    of_patterns = None if stream is None else stream.matcher.operators
+    of_patterns = None if engine is None else engine.matcher.operators
     callers = [each for each in (of_filters, of_patterns) if each is not None]
     paths = job.paths.union(*(each.named for each in callers))
     if options.schema is None:
@@ -219,17 +226,6 @@ def look_at(
     whole = any(each.paths is None for each in callers)  # an operator may look at whole events
     if options.rejects is None and options.late is None and not whole:  # else whole rows are to be written aside
         job.events.only(paths | also)
-
-
-def _refuse_on_spark(subscriptions: Subscriptions) -> None:
-    """What only one process can do so far."""
-    patterns = [record for record in subscriptions.patterns.values() if patterns_call([record], subscriptions.schema)]
-    if patterns:
-        are = "is a pattern whose steps call" if len(patterns) == 1 else "are patterns whose steps call"
-        raise NotSupported(
-            f"{len(patterns):,} of the subscriptions {are} operators, and on Spark only filters of a file may so far\n"
-            "Hint: leave --engine spark out, or these subscriptions"
-        )
 
 
 def _note_unused(options: MatchOptions, subscriptions: Subscriptions, calls: bool, terminal: Terminal) -> None:
@@ -251,13 +247,11 @@ def prepare(options: MatchOptions, tally: Tally, terminal: Terminal) -> Job:
         raise NotSupported("on Spark covering is not used so far\nHint: leave --covering or --engine spark out")
     schema = None if options.schema is None else read_schema(options.schema)
     calls = OperatorCalls(options.operators)
-    file = read_subscriptions(options.subscriptions, format=options.subscriptions_format)
+    file = read_subscriptions(options.subscriptions, format=options.subscriptions_format, written=options.written)
     events = EventStream(options.events, options.events_format, schema, replayed=options.engine is Engine.SPARK)
     if schema is None:
         note_schema(events, terminal, show=options.show_schema)
     subscriptions = load_by_events(file, events, terminal, calls)
-    if options.engine is Engine.SPARK:
-        _refuse_on_spark(subscriptions)
     if not len(subscriptions):
         terminal.note("There are no subscriptions, so nothing can match")
     in_patterns = patterns_call(subscriptions.patterns.values(), events.schema)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.session import vedette, write_lines
 from tests.spark.patterns.test_file_events import made, write
-from tests.spark.patterns.test_file_match import subscriptions
+from tests.spark.patterns.test_file_match import subscriptions, with_calls
 
 pytestmark = pytest.mark.usefixtures("many_pieces")
 
@@ -72,3 +72,14 @@ def test_events_that_come_too_late(schema: Path, tmp_path: Path) -> None:
     aside = tmp_path / "left behind" / "late"
     found = check(tmp_path, asked, events, "--schema", schema, "--lateness", "60 s", "--late", aside)
     assert found["late"].count("too late") > 20
+
+
+def test_steps_that_call_operators(schema: Path, tmp_path: Path) -> None:
+    events = write(made(19, 300), tmp_path / "events.jsonl")
+    asked, own = with_calls(subscriptions(19, tmp_path / "s.jsonl", 12, within=6, threshold=0.05))
+    folder = tmp_path / "left behind"
+    folder.mkdir()
+    arguments = (asked, events, "--schema", schema, "--operators", own)
+    found, expected = (outcome(engine, arguments, folder, None) for engine in ("spark", "local"))
+    assert {**found, "said": ""} == {**expected, "said": ""}
+    assert found["samples.jsonl"].count("prediction") > 5

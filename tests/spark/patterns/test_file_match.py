@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import gzip
+import re
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import orjson
 import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.session import vedette, write_lines
 from tests.composite.generate import SCHEMA, patterns
 from tests.contract.sigma import shared
+from tests.operators.test_steps import with_operators
 from tests.spark.patterns.test_file_events import made, write
-from tests.spark.test_match_files import check
+from tests.spark.test_match_files import check, outcome
 from vedette.errors import VedetteError
 from vedette.files.pieces import Sizes
 from vedette.matching.subscriptions import Subscriptions
 from vedette.spark import file_job
-
-if TYPE_CHECKING:
-    pass
 
 pytestmark = pytest.mark.usefixtures("many_pieces")
 
@@ -117,13 +117,53 @@ def test_events_without_a_time(tmp_path: Path) -> None:
     assert "speaks of time" in check(tmp_path, timed, events, status=1)["said"]
 
 
-def test_what_calls_operators_is_refused(tmp_path: Path) -> None:
-    events = write_lines(tmp_path / "e.jsonl", [{"x": "1", "time": 1}])
-    asked = write_lines(tmp_path / "s.jsonl", [{"id": "p", "when": "[odd() and x = '1'] ; [x = '2']"}])
-    place = tmp_path / "own.py"
-    place.write_text("import vedette as vd\n@vd.operator\ndef odd(event):\n    return True\n")
-    result = vedette("match", asked, events, "-o", "-", "--engine", "spark", "--operators", place)
-    assert "1 of the subscriptions is a pattern whose steps call operators" in result.stderr
+_OWN = """
+import vedette as vd
+
+@vd.operator(reads=("kind", "u"))
+def is_kind(event, kind):
+    if event["kind"] == "c" and event["u"] == 2:
+        raise ValueError("not this one")
+    return None if event["kind"] is None else event["kind"] == kind
+
+@vd.operator(batch=True, reads=())
+def at_most(events, value, most):
+    return [None if each is None else each <= most for each in value.to_pylist()]
+
+@vd.operator(outputs=1)
+def values(event):
+    return None if event.get("u") is None else [event["u"]]
+"""
+
+
+def with_calls(asked: Path) -> tuple[Path, Path]:
+    """The same subscriptions, the steps of most of which call operators; and the file of these."""
+    random, wanted = Random(11), [orjson.loads(line) for line in asked.read_bytes().splitlines()]
+    for each in wanted:
+        each["when"] = with_operators(random, each["when"])
+    features = {"predict": {"within": 6, "threshold": 0.05, "features": ["is_kind('b')"]}}
+    wanted.append({"id": "feature", "when": "[kind = 'a'] ; [kind = 'b'] by s", **features})
+    own = asked.with_name("own.py")
+    own.write_text(_OWN)
+    return write_lines(asked, wanted), own
+
+
+def test_steps_that_call_operators(schema: Path, tmp_path: Path) -> None:
+    """How often they are asked, and so how often they fail, may differ by how events are cut."""
+    events = write(made(19, 300), tmp_path / "events.jsonl")
+    asked, own = with_calls(subscriptions(19, tmp_path / "s.jsonl", 12, within=6, threshold=0.05))
+    folder = tmp_path / "left behind"
+    folder.mkdir()
+    arguments = (asked, events, "--schema", schema, "--operators", own)
+    found, expected = (outcome(engine, arguments, folder, "out.jsonl", None) for engine in ("spark", "local"))
+    said = [
+        re.sub(r"(operator is_kind|[\d,]+ evaluations of|is_kind failed).*\n", "", each.pop("said"))
+        for each in (found, expected)
+    ]
+    assert said[0] == said[1]
+    assert found == expected
+    assert found["out.jsonl"].count(b"steps") > 100
+    assert b'"feature"' in found["out.jsonl"]
 
 
 def test_real_logins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

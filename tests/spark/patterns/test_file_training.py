@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -15,9 +15,6 @@ from tests.spark.patterns.test_file_events import made, write
 from vedette.errors import VedetteError
 from vedette.matching.subscriptions import Subscriptions
 from vedette.prediction.model import Model
-
-if TYPE_CHECKING:
-    pass
 
 pytestmark = pytest.mark.usefixtures("many_pieces")
 
@@ -111,7 +108,7 @@ def test_partial_matches_that_are_given_up_and_patterns_that_see_nothing(tmp_pat
     assert "the model knows nothing of 1 pattern that forecasts are asked for: 'none'" in said
 
 
-def test_filters_that_call_operators_are_learnt_of(tmp_path: Path) -> None:
+def test_what_calls_operators_is_learnt_of(tmp_path: Path) -> None:
     operators = tmp_path / "operators.py"
     operators.write_text(
         "import vedette\n\n@vedette.operator(reads=('temp',))\ndef warm(event, _):\n    return event['temp'] > 30\n"
@@ -121,6 +118,8 @@ def test_filters_that_call_operators_are_learnt_of(tmp_path: Path) -> None:
         [
             {"id": "called", "when": "warm(30) and city = 'a'"},
             {"id": "heat", "when": "[temp > 30]{2} by city", "predict": {"within": 3}},
+            {"id": "step", "when": "[warm(31)]{2} by city", "predict": {"within": 3, "features": ["warm(32)"]}},
+            {"id": "only", "when": "[warm(33)] ; [temp < 25] by city"},
         ],
     )
     days: list[dict[str, Any]] = [{"city": "ab"[number % 2], "temp": 20 + number % 17} for number in range(300)]
@@ -135,5 +134,8 @@ def test_filters_that_call_operators_are_learnt_of(tmp_path: Path) -> None:
         learnt = made[engine].operators
         assert learnt is not None
         # What is older weighs a little less, so it depends on how many are looked at together.
-        assert learnt.plain()["observed"]["warm(30) costs"][0] == pytest.approx(150, abs=3)
+        observed = learnt.plain()["observed"]
+        assert observed["warm(30) costs"][0] == pytest.approx(150, abs=3)
+        for known in (31, 32, 33):
+            assert observed[f"warm({known}) costs"][0] == pytest.approx(300, abs=6)
     assert made["spark"].knowing(None).to_bytes() == made["local"].knowing(None).to_bytes()

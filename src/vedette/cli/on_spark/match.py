@@ -23,6 +23,7 @@ from vedette.spark import file_job
 from vedette.spark.file_task import Tallying
 from vedette.spark.numbered import numbered
 from vedette.spark.operators.files import FileFilters
+from vedette.spark.operators.reports import caller
 from vedette.spark.patterns.file_events import pattern_task
 from vedette.spark.patterns.file_following import How
 from vedette.spark.patterns.file_lateness import find_late
@@ -61,7 +62,7 @@ class SparkJob:
         self._records = list(job.subscriptions.patterns.values())
         self._schema = job.subscriptions.schema
         # What is wrong with patterns is to be known before Spark starts.
-        self._whole = PatternMatcher(self._records, self._schema, cap=options.cap)
+        self.matcher = PatternMatcher(self._records, self._schema, cap=options.cap, calling=job.calling)
         self._cap = options.cap
         with terminal.working("starting Spark"):
             self._spark = session(master=None if options.threads is None else f"local[{options.threads}]")
@@ -122,12 +123,15 @@ class SparkJob:
     def _following(self, survey: Survey) -> tuple[Task, How]:
         """What patterns are followed by, and how."""
         shards = shards_of(self._spark)
-        task = pattern_task(self._records, self._schema, shards, model=self._job.model, cap=self._cap)
+        called = None
+        if self.matcher.operators is not None and self._job.calling is not None:
+            called = caller(self._job.calling, self._spark)
+        task = pattern_task(self._records, self._schema, shards, model=self._job.model, cap=self._cap, caller=called)
         return task, How(survey.timed, filters_of(self._records, self._schema, task.groups), self._train_until)
 
     def _complete(self, survey: Survey) -> None:
         """Find out which events do not count, and why."""
-        drafts = self._whole.drafts().values()
+        drafts = self.matcher.drafts().values()
         asking = next((each.record.id for each in drafts if each.speaks_of_time), None)
         if asking is not None and survey.events and not survey.timed:
             raise InputError(

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from vedette.cli.job import SHOWN, Counted
 from vedette.cli.terminal import Terminal
 from vedette.composite.matcher import Counts
-from vedette.errors import NotSupported
 from vedette.prediction.model import Model
 from vedette.spark import file_job
 from vedette.spark.operators.files import FileFilters
+from vedette.spark.operators.reports import caller
 from vedette.spark.patterns.file_events import coding, pattern_task
 from vedette.spark.patterns.file_survey import Survey, frame_of
 from vedette.spark.patterns.learning import PLACED, Lesson, placing
@@ -33,11 +33,6 @@ class SparkLearner:
 
     def __init__(self, history: History, terminal: Terminal) -> None:
         self._history, self.counts = history, Counts()
-        if history.matcher.operators is not None:
-            raise NotSupported(
-                "patterns whose steps or features call operators learn from a file in one process so far\n"
-                "Hint: leave --engine spark out, or these patterns"
-            )
         with terminal.working("starting Spark"):
             self._spark = session()
             self._nobody = ship(history.nobody, self._spark)
@@ -62,8 +57,7 @@ class SparkLearner:
         ):
             output.count(found.read, found.rejected, found.rejects)
             yield found.done
-        forecast = [record for record in history.patterns if record.predict is not None]
-        if forecast and survey.events:
+        if history.patterns and survey.events:
             with told_plainly():
                 self._follow(survey)
         yield 1.0
@@ -74,13 +68,26 @@ class SparkLearner:
         if not survey.timed:
             refuse_timeless(history.patterns, schema)
         survey.find_repeated(self._spark)
+        calls = history.matcher.operators is not None
         task = pattern_task(
-            history.patterns, schema, shards_of(self._spark), learn=False, cap=history.matcher.cap, told=False
+            history.patterns,
+            schema,
+            shards_of(self._spark),
+            learn=False,
+            cap=history.matcher.cap,
+            told=False,
+            caller=caller(history.calling, self._spark) if calls else None,
         )
         filters = filters_of(history.patterns, schema, task.groups)
         pieces = frame_of(self._spark, survey.placed)
         coded = pieces.mapInArrow(placing(coding(task, filters), task), columns_of(PLACED))
-        learnt = learn(coded, Lesson(replace(task, filters=filters), history.settings), history.patterns)
+        if calls:
+            coded = coded.persist()  # operators are not to be called once more, whatever comes
+        try:
+            learnt = learn(coded, Lesson(replace(task, filters=filters), history.settings), history.patterns)
+        finally:
+            if calls:
+                coded.unpersist()
         self._learnt = learnt.model
         self.counts = Counts(duplicates=survey.repeated, shed=learnt.shed)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -20,9 +21,13 @@ from vedette.errors import VedetteError
 from vedette.files.chunks import EventChunk
 from vedette.files.notices import json_of
 from vedette.matching.patterns import PatternRecord
+from vedette.operators.calling import Calling
+from vedette.operators.sources import EventSource, Shared
 from vedette.prediction.model import Model
 from vedette.schema.encode import Reject
 from vedette.schema.schema import Schema
+from vedette.spark.operators.hosted import host, hosted
+from vedette.spark.operators.reports import Caller
 from vedette.spark.patterns.coded import FIELDS, columns_of
 from vedette.spark.patterns.file_survey import Placed, frame_of, placed_of
 from vedette.spark.patterns.keeping import Beside
@@ -43,8 +48,12 @@ def pattern_task(
     learn: bool = True,
     cap: int = CAP,
     told: bool = True,
+    caller: Caller | None = None,
 ) -> Task:
-    """What workers need for some patterns over a file; values of variables travel only if they are to be `told`."""
+    """What workers need for some patterns over a file; values of variables travel only if they are to be `told`.
+
+    `caller` has the operators that steps call, if they do.
+    """
     bound = tuple(sorted(bound_paths(records))) if told else ()
     return Task(
         f"{version_of(records, schema)}-{cap}-{learn}",
@@ -56,6 +65,7 @@ def pattern_task(
         cap,
         None if model is None else model.to_bytes(),
         learn,
+        caller,
     )
 
 
@@ -77,9 +87,10 @@ def coding(task: Task, filters: Filters = ()) -> Callable[[Iterator[pa.RecordBat
 
     def code(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         try:
-            for batch in batches:
-                for placed in placed_of(batch):
-                    yield from _coded(task, filters, placed)
+            with nullcontext() if task.caller is None else hosted(task.caller):
+                for batch in batches:
+                    for placed in placed_of(batch):
+                        yield from _coded(task, filters, placed)
         except VedetteError as error:
             # Spark shows the trace with the message, and the message says it all.
             raise error.with_traceback(None) from None
@@ -94,9 +105,12 @@ def _coded(task: Task, filters: Filters, placed: Placed) -> Iterator[pa.RecordBa
             continue
         counts = ~np.isin(chunk.rows, np.concatenate([placed.again, placed.late]))
         before = latest
-        for number, matcher in enumerate(matchers_of(task, filters)):
+        source = None
+        if task.caller is not None:  # what operators find for one group of patterns they find for all
+            source = EventSource(chunk.events, task.schema, chunk.ids, Shared(chunk.rows, {}))
+        for number, matcher in enumerate(_readers(task, filters)):
             rejects: list[Reject] = []
-            batch, timed = matcher.read(chunk.events, rejects=rejects)
+            batch, timed = matcher.read(chunk.events, rejects=rejects, source=source)
             batch, latest = _in_time(batch, timed, before)
             yield _group(task, number, chunk, batch, timed, counts)
 
@@ -141,14 +155,27 @@ def _taken(events: Any, rows: NDArray[np.int64]) -> Any:
 
 
 def matchers_of(task: Task, filters: Filters = ()) -> tuple[PatternMatcher, ...]:
-    """The patterns of every group, which read events, and of which `again` gives one that follows them."""
+    """The patterns of every group, of which `again` gives one that follows events."""
     return _matchers(task.version, filters, Beside(task))
+
+
+def _readers(task: Task, filters: Filters) -> tuple[PatternMatcher, ...]:
+    """Those that read events; who follows them needs no operators."""
+    if task.caller is None:
+        return matchers_of(task, filters)
+    return host(task.caller).kept((task.version, filters), lambda calling: _made(task, filters, calling))
 
 
 @functools.lru_cache(maxsize=_KEPT)
 def _matchers(version: str, filters: Filters, whole: Beside[Task]) -> tuple[PatternMatcher, ...]:
-    task = whole.it
+    return _made(whole.it, filters, None)
+
+
+def _made(task: Task, filters: Filters, calling: Calling | None) -> tuple[PatternMatcher, ...]:
+    reads = task.caller is None or calling is not None
     return tuple(
-        PatternMatcher(group.records, task.schema, lateness=0, cap=task.cap, filters=order)
+        PatternMatcher(
+            group.records, task.schema, lateness=0, cap=task.cap, calling=calling, filters=order, reads=reads
+        )
         for group, order in zip(task.groups, filters or [()] * len(task.groups), strict=True)
     )

@@ -97,7 +97,7 @@ def timed(records: Sequence[PatternRecord], schema: Schema, learnt: Learnt) -> L
 
 def refuse_timeless(records: Sequence[PatternRecord], schema: Schema) -> None:
     """InputError if one of the patterns speaks of time: there is none."""
-    for each in PatternMatcher(records, schema).drafts().values():
+    for each in PatternMatcher(records, schema, reads=False).drafts().values():
         if each.speaks_of_time:
             raise InputError(
                 f"subscription {each.record.id!r} speaks of time, and the events have none\n"
