@@ -8,15 +8,10 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-_ONE_AMONG_OTHERS = frozenset("Σσς")  # whose lower case depends on what stands beside it
-
-
-@functools.lru_cache(maxsize=4096)
-def _is_plain(character: str) -> bool:
-    lower, upper = character.lower(), character.upper()
-    return len(lower) == 1 and len(upper) == 1 and upper.lower() == lower and character not in _ONE_AMONG_OTHERS
+# Characters whose lower case depends on what stands beside them, and one that the lower case of another brings along.
+_NOT_ALONE = frozenset("Σσς\u0307")
 
 
 def is_plain(text: str) -> bool:
@@ -24,13 +19,32 @@ def is_plain(text: str) -> bool:
     return text.isascii() or all(map(_is_plain, text))
 
 
+@functools.lru_cache(maxsize=4096)
+def _is_plain(character: str) -> bool:
+    lower, upper = character.lower(), character.upper()
+    return len(lower) == 1 and len(upper) == 1 and upper.lower() == lower and character not in _NOT_ALONE
+
+
 def expression(text: str) -> str:
     """A regular expression, for `re` and for RE2, of the text in all its cases."""
-    return "".join(_either(character.lower(), character.upper()) for character in text)
+    others = _others() if is_plain(text) else {}
+    return "".join(_either({one.lower(), one.upper(), *others.get(one.lower(), "")}) for one in text)
 
 
-def _either(lower: str, upper: str) -> str:
-    return quoted(lower) if lower == upper else f"(?:{quoted(lower)}|{quoted(upper)})"
+def _either(cases: set[str]) -> str:
+    found = "|".join(map(quoted, sorted(cases)))
+    return f"(?:{found})" if len(cases) > 1 else found
+
+
+@functools.lru_cache(maxsize=1)
+def _others() -> Mapping[str, str]:
+    """Characters that are not the upper case of their lower case, such as the sign of kelvin, by their lower case."""
+    found: dict[str, str] = {}
+    for character in map(chr, range(0x80, 0x2FFFF)):
+        lower = character.lower()
+        if lower != character and lower.upper() != character:
+            found[lower] = found.get(lower, "") + character
+    return found
 
 
 def quoted(text: str) -> str:
@@ -41,7 +55,7 @@ def quoted(text: str) -> str:
 def _quoted(character: str) -> str:
     if character.isalnum() or not character.isascii():
         return character
-    return f"\\{character}" if character.isprintable() and character != " " else f"\\x{ord(character):02x}"
+    return f"\\{character}" if character.isprintable() and character not in " _" else f"\\x{ord(character):02x}"
 
 
 def ignoring_case(kind: str, text: str) -> Callable[[str], bool]:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from vedette.language.documents.cases import ignoring_case
-from vedette.language.documents.leaves import leaf_text
 from vedette.language.documents.nodes import (
     AnythingBut,
     Constant,
@@ -21,8 +20,8 @@ from vedette.language.documents.nodes import (
     TextTest,
     Wildcard,
 )
-from vedette.language.documents.numbers import as_float
 from vedette.schema.keys import ip_key, read_ip
+from vedette.schema.readings import json_leaf, number_of
 
 Holds: TypeAlias = Callable[[Any], bool]
 _IPV4: Final = ipaddress.IPv6Network("::ffff:0:0/96")  # where Vedette has the addresses of IPv4
@@ -36,7 +35,7 @@ def holds(test: LeafTest) -> Holds:
         return lambda leaf: isinstance(leaf, str) and leaf == text
     if isinstance(test, Constant):
         json = test.json
-        return lambda leaf: not isinstance(leaf, str) and leaf_text(leaf) == json
+        return lambda leaf: not isinstance(leaf, str) and json_leaf(leaf) == json
     if isinstance(test, TextTest | Wildcard):
         passes = _of_strings(test)
         return lambda leaf: isinstance(leaf, str) and passes(leaf)
@@ -93,9 +92,9 @@ def _numeric(test: Numeric) -> Holds:
     low, high, low_closed, high_closed = test.low, test.high, test.low_closed, test.high_closed
 
     def passes(leaf: Any) -> bool:
-        if not isinstance(leaf, int | float) or isinstance(leaf, bool):
+        value = number_of(leaf)
+        if value is None:
             return False
-        value = as_float(leaf)
         if low is not None and not (value >= low if low_closed else value > low):
             return False
         return high is None or (value <= high if high_closed else value < high)

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from vedette.language.documents.numbers import number_text
-from vedette.schema.values import json_text
+from vedette.schema import readings
 
 # (list, element) of every list above a leaf, outermost first.
 Membership: TypeAlias = tuple[tuple[int, int], ...]
@@ -40,24 +39,15 @@ def leaves(value: Any, wanted: Container[str] | None = None, above: Container[st
                     if above is None or name in above:
                         pending.append((name, below, membership))
                 elif wanted is None or name in wanted:
-                    found.setdefault(name, []).append(Leaf(below, membership))
+                    found.setdefault(name, []).append(Leaf(readings.leaf(below), membership))
         elif isinstance(node, list | tuple):
             lists += 1
             for index, element in enumerate(node):
                 if isinstance(element, Mapping | list | tuple):
                     pending.append((path, element, (*membership, (lists, index))))
                 elif path is not None and (wanted is None or path in wanted):
-                    found.setdefault(path, []).append(Leaf(element, membership))
+                    found.setdefault(path, []).append(Leaf(readings.leaf(element), membership))
     return found
-
-
-def leaf_text(value: Any) -> str:
-    """The canonical JSON text of a leaf that is no string."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return number_text(value) if isinstance(value, int | float) else json_text(value)
 
 
 def paths_above(paths: Iterable[str]) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""How is a number written, so that equal ones are written alike?"""
+"""Which number is written here, and how is it written so that equal ones are written alike?"""
 
 from __future__ import annotations
 
@@ -6,22 +6,13 @@ import math
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
+from vedette.schema.readings import number_text
+
 _MOST_DIGITS: Final = 400  # more than any float has
 
 
-def number_text(value: int | float) -> str:
-    """The canonical JSON text of a number: 300, 300.0 and 3e2 are all `300`."""
-    if isinstance(value, int):
-        return str(value)
-    if not math.isfinite(value):
-        return repr(value)
-    if value.is_integer():
-        return str(int(Decimal(repr(value))))  # 1e23 is one and 23 zeros, as it was written, and not the float's digits
-    return repr(value)
-
-
 def canonical(text: str) -> str | None:
-    """The canonical text of a number of JSON; None if no event can have it."""
+    """The text that all numbers of this value have in `leaves(p)`: 300 for 300.0 and 3e2; None if no event has it."""
     value = _decimal(text)
     if value is None or value.adjusted() > _MOST_DIGITS:
         return None
@@ -34,14 +25,6 @@ def comparable(text: str) -> float | None:
     """The float that a number of JSON is; None if it has more digits than a float, or is beyond all of them."""
     value, nearest = _decimal(text), float(text)
     return nearest + 0.0 if value is not None and math.isfinite(nearest) and value == Decimal(repr(nearest)) else None
-
-
-def as_float(value: int | float) -> float:
-    """The nearest float; infinite beyond them."""
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
 
 
 def _decimal(text: str) -> Decimal | None:

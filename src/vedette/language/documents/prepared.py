@@ -11,9 +11,10 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from vedette.language.documents.fitting import alternative_fits, read_json
-from vedette.language.documents.leaves import Leaf, leaf_text, leaves, paths_above
+from vedette.language.documents.leaves import Leaf, leaves, paths_above
 from vedette.language.documents.nodes import Alternative, Constant, Equal, EventPattern, Field, TextTest, Wildcard
 from vedette.language.documents.parsing import parse
+from vedette.schema.readings import json_leaf
 
 _Entry: TypeAlias = tuple[int, Alternative]  # the number of the pattern, and one of its alternatives
 _Key: TypeAlias = tuple[str, Hashable]  # how it is filed, and under what
@@ -107,7 +108,7 @@ class _File:
         """What a leaf may satisfy."""
         by_key = self.by_key
         if not isinstance(leaf, str):
-            yield from by_key.get(("constant", leaf_text(leaf)), ())
+            yield from by_key.get(("constant", json_leaf(leaf)), ())
             return
         yield from by_key.get(("equal", leaf), ())
         for length in self.prefixes:

@@ -122,3 +122,14 @@ def _key(key: object) -> str:
     if isinstance(key, str):
         return _whole(key)
     raise PatternError(f"the key {key!r} is no text", hint="put it into quotes")
+
+
+def write(node: Node) -> str:
+    """The tree as JSON on one line."""
+    if isinstance(node, Pairs):
+        return (
+            "{" + ", ".join(f"{json.dumps(key, ensure_ascii=False)}: {write(below)}" for key, below in node.pairs) + "}"
+        )
+    if isinstance(node, list):
+        return "[" + ", ".join(map(write, node)) + "]"
+    return str(node) if isinstance(node, Number) else json.dumps(node, ensure_ascii=False)

@@ -19,7 +19,7 @@ from vedette.language.documents.nodes import (
     TextTest,
     Wildcard,
 )
-from vedette.language.documents.numbers import number_text
+from vedette.schema.readings import number_text
 
 
 def text_of(pattern: EventPattern) -> str:
