@@ -34,7 +34,7 @@ def test_entry_points_lead_to_operators() -> None:
     for entry in entry_points(group="vedette.operators"):
         if entry.value.startswith("vedette."):
             found += entry.load()({})
-    names = ["distanceFrom", "locIn", "locWithin", "lookup", "mentions", "model", "similar"]
+    names = ["cesql", "distanceFrom", "locIn", "locWithin", "lookup", "mentions", "model", "similar"]
     assert sorted(each.name for each in found) == names
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vedette.dialects.cesql.evaluate import Problem, Result, evaluate
 from vedette.dialects.cesql.parser import parse
+from vedette.dialects.cesql.translate import translate
 from vedette.dialects.cesql.values import ErrorKind
 
-__all__ = ["ErrorKind", "Problem", "Result", "evaluate", "parse"]
+__all__ = ["ErrorKind", "Problem", "Result", "evaluate", "parse", "translate"]

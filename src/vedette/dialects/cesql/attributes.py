@@ -6,7 +6,7 @@ The text of an attribute says nearly everything: an Integer's is the number as i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from vedette.dialects.cesql.conditions import (
@@ -19,6 +19,7 @@ from vedette.dialects.cesql.conditions import (
     different,
     equal,
     is_text,
+    none_of,
     present,
     some,
     text,
@@ -87,11 +88,13 @@ def _lengths(name: str, intervals: Intervals) -> Iterator[Filter]:
 def integer(name: str, yes: Intervals, no: Intervals, *, as_string: bool = False) -> Outcome:
     """As an Integer, it is one of `yes` or one of `no`; else that is an error. `as_string`: it was cast to String."""
     truths = () if as_string or name in STRINGS else _TRUTHS
-    holds, fails, fine = (
-        any_of(_written(name, of), _boolean(name, [each for each in truths if has(of, each == "true")]))
-        for of in (yes, no, united((*yes, *no)))
-    )
-    return Outcome(holds, fails, fine)
+
+    def where(numbers: Intervals) -> Filter:
+        return any_of(
+            _written(name, numbers), _boolean(name, [each for each in truths if has(numbers, each == "true")])
+        )
+
+    return Outcome(lambda: where(yes), lambda: where(no), lambda: where(united((*yes, *no))))
 
 
 def boolean(name: str, *, as_string: bool = False) -> Outcome:
@@ -141,7 +144,7 @@ def one_of(name: str, constants: Sequence[Value]) -> Outcome:
     for kind, values in wanted.items():
         if values is not None:
             is_kind = _is_kind(name, kind)
-            fails.append(all_of(is_kind, *(different(text(name), value) for value in values)))
+            fails.append(all_of(is_kind, none_of(among(text(name), values))))
             fine.append(is_kind)
     if all(values is not None for values in wanted.values()):
         fine = [present(name)]
@@ -155,12 +158,12 @@ def _kinds(name: str) -> tuple[Kind, ...]:
     return (Kind.STRING,) if name in STRINGS else tuple(Kind)
 
 
-def _texts(constants: Iterable[Value], kind: Kind) -> list[str] | None:
-    """The constants as texts of a type, or None if one cannot be cast to it."""
+def _texts(constants: Iterable[Value], kind: Kind) -> Mapping[str, None] | None:
+    """The constants as texts of a type, each once, or None if one cannot be cast to it."""
     made = [cast(constant, kind) for constant in constants]
     if any(each.wrong is not None for each in made):
         return None
-    return list(dict.fromkeys(to_string(each.value) for each in made))
+    return dict.fromkeys(to_string(each.value) for each in made)
 
 
 def _written_kind(value: str) -> Kind:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, TypeAlias
 
 from vedette.language import ast
 from vedette.language.ast import Comparator, Comparison, Filter
@@ -12,17 +12,66 @@ TRUE: Final = ast.Truth(True)
 FALSE: Final = ast.Truth(False)
 
 
-class Outcome(NamedTuple):
-    """Where a Boolean expression is true, where it is false, and where it is either: where nothing goes wrong."""
+LARGEST: Final = 250  # tests, and ANDs and ORs of them, before an expression is left to the operator
+DEEPEST: Final = 40  # ANDs and ORs inside one another
 
-    holds: Filter
-    fails: Filter
-    fine: Filter
+Part: TypeAlias = Filter | Callable[[], Filter]
+
+
+class TooLarge(Exception):
+    """An expression that is short and becomes long: what nested ANDs and ORs say of errors doubles each time."""
+
+
+class Outcome:
+    """Where a Boolean expression is true, where it is false, and where it is either: where nothing goes wrong.
+
+    Each part is made when it is first asked for: most are not.
+    """
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, holds: Part, fails: Part, fine: Part) -> None:
+        self._parts: list[Part] = [holds, fails, fine]
+
+    @property
+    def holds(self) -> Filter:
+        """Where it is true."""
+        return self._made(0)
+
+    @property
+    def fails(self) -> Filter:
+        """Where it is false."""
+        return self._made(1)
+
+    @property
+    def fine(self) -> Filter:
+        """Where it is one of both."""
+        return self._made(2)
 
     @property
     def inverse(self) -> Outcome:
         """That of its negation."""
-        return Outcome(self.fails, self.holds, self.fine)
+        return Outcome(lambda: self.fails, lambda: self.holds, lambda: self.fine)
+
+    def otherwise(self, other: Outcome) -> Outcome:
+        """The same, but for what is too large."""
+        return Outcome(
+            lambda: self._or(lambda: other.holds, 0),
+            lambda: self._or(lambda: other.fails, 1),
+            lambda: self._or(lambda: other.fine, 2),
+        )
+
+    def _or(self, other: Callable[[], Filter], number: int) -> Filter:
+        try:
+            return self._made(number)
+        except TooLarge:
+            return other()
+
+    def _made(self, number: int) -> Filter:
+        part = self._parts[number]
+        if callable(part):
+            part = self._parts[number] = part()
+        return part
 
 
 NEVER: Final = Outcome(FALSE, FALSE, FALSE)
@@ -82,12 +131,9 @@ def all_of(*parts: Filter) -> Filter:
     found = _flattened(parts, ast.And)
     if FALSE in found:
         return FALSE
-    kept = [part for part in found if part != TRUE]
-    needed = [(part, _needs(part)) for part in kept]
-    for part in tuple(kept):
-        name = _presence_of(part)
-        if name is not None and any(name in needs for other, needs in needed if other != part):
-            kept.remove(part)
+    kept = _with_one_exclusion([part for part in found if part != TRUE])
+    needed = frozenset[str]().union(*(_needs(part) for part in kept if _presence_of(part) is None))
+    kept = [part for part in kept if _presence_of(part) not in needed]
     return kept[0] if len(kept) == 1 else ast.And(tuple(kept)) if kept else TRUE
 
 
@@ -96,35 +142,77 @@ def any_of(*parts: Filter) -> Filter:
     found = _flattened(parts, ast.Or)
     if TRUE in found:
         return TRUE
-    kept = _with_one_list([part for part in found if part != FALSE])
-    for weaker in tuple(kept):
-        kept = [part for part in kept if part is weaker or not _implies(part, weaker)]
+    alternatives = _with_one_list([part for part in found if part != FALSE])
+    others = set(alternatives)
+    there = frozenset(filter(None, map(_presence_of, alternatives)))
+    kept = [part for part in alternatives if not _implies_one(part, others, there)]
     return kept[0] if len(kept) == 1 else ast.Or(tuple(kept)) if kept else FALSE
 
 
-def both(outcomes: Iterable[Outcome]) -> Outcome:
+def both(outcomes: Sequence[Outcome]) -> Outcome:
     """AND: from the left, and no further than to the first that is false."""
-    *before, last = outcomes
-    holds, fails, fine = last
-    for each in reversed(before):
-        fails = any_of(each.fails, all_of(each.fine, fails))
-        fine = all_of(each.fine, any_of(each.fails, fine))
-        holds = all_of(each.holds, holds)
-    return Outcome(holds, fails, fine)
+    if len(outcomes) == 1:
+        return outcomes[0]
+    # Which of them are taken together first makes no difference; so nothing gets deep.
+    half = len(outcomes) // 2
+    left, right = both(outcomes[:half]), both(outcomes[half:])
+    return Outcome(
+        lambda: all_of(left.holds, right.holds),
+        lambda: _bounded(any_of(left.fails, all_of(left.fine, right.fails))),
+        lambda: _bounded(all_of(left.fine, any_of(left.fails, right.fine))),
+    )
 
 
-def either(outcomes: Iterable[Outcome]) -> Outcome:
+def either(outcomes: Sequence[Outcome]) -> Outcome:
     """OR: no further than to the first that is true."""
-    return both(each.inverse for each in outcomes).inverse
+    return both([each.inverse for each in outcomes]).inverse
 
 
 def differing(left: Outcome, right: Outcome) -> Outcome:
     """XOR."""
     return Outcome(
-        any_of(all_of(left.holds, right.fails), all_of(left.fails, right.holds)),
-        any_of(all_of(left.holds, right.holds), all_of(left.fails, right.fails)),
-        all_of(left.fine, right.fine),
+        lambda: _bounded(any_of(all_of(left.holds, right.fails), all_of(left.fails, right.holds))),
+        lambda: _bounded(any_of(all_of(left.holds, right.holds), all_of(left.fails, right.fails))),
+        lambda: _bounded(all_of(left.fine, right.fine)),
     )
+
+
+def _bounded(part: Filter) -> Filter:
+    waiting, seen = [(part, 0)], 0
+    while waiting:
+        part_of, depth = waiting.pop()
+        seen += 1
+        if seen > LARGEST or depth > DEEPEST:
+            raise TooLarge
+        if isinstance(part_of, ast.And | ast.Or):
+            waiting += [(each, depth + 1) for each in part_of.parts]
+    return part
+
+
+def untrue(made: Filter) -> Filter:
+    """Where a filter is not true: false or unknown, no matter which."""
+    match made:
+        case ast.Truth(value):
+            return FALSE if value else TRUE
+        case ast.And(parts):
+            return any_of(*map(untrue, parts))
+        case ast.Or(parts):
+            return all_of(*map(untrue, parts))
+        case ast.Not(ast.And(parts)):
+            return all_of(*(untrue(ast.Not(part)) for part in parts))
+        case ast.Not(ast.IsNull() | ast.Call() as part):
+            return part
+        case ast.IsNull() | ast.Call():
+            return ast.Not(made)
+        case ast.Not(part):
+            return any_of(ast.IsNull(_viewed(part)), part)
+    return any_of(ast.IsNull(_viewed(made)), none_of(made))
+
+
+def _viewed(test: Any) -> Any:
+    """What a test reads: it is unknown only where that is null."""
+    operand = test.left if isinstance(test, Comparison) else test.operand
+    return operand.attribute if isinstance(operand, ast.Quantified) else operand
 
 
 def _flattened(parts: Iterable[Filter], node: type[ast.And] | type[ast.Or]) -> list[Filter]:
@@ -149,6 +237,32 @@ def _with_one_list(parts: list[Filter]) -> list[Filter]:
     return made
 
 
+def _with_one_exclusion(parts: list[Filter]) -> list[Filter]:
+    """`x != a and x not in (b, c)` is one list."""
+    inside = [_excluded(part) for part in parts]
+    if sum(each is not None for each in inside) < 2:
+        return parts
+    joined = _with_one_list([each for each in inside if each is not None])
+    return [*(part for part, each in zip(parts, inside, strict=True) if each is None), *map(none_of, joined)]
+
+
+def _excluded(part: Filter) -> Filter | None:
+    match part:
+        case Comparison(operand, Comparator.NE, ast.Literal(str() as value)):
+            return equal(operand, value)
+        case ast.Not(ast.In() as inside):
+            return inside
+    return None
+
+
+def none_of(test: Filter) -> Filter:
+    """`not x = a` is `x != a`."""
+    match test:
+        case Comparison(operand, Comparator.EQ, ast.Literal(value)):
+            return different(operand, value)
+    return ast.Not(test)
+
+
 def _listed(part: Filter) -> tuple[ast.Operand, tuple[ast.Constant, ...]]:
     """The texts that a part compares something with."""
     match part:
@@ -159,12 +273,11 @@ def _listed(part: Filter) -> tuple[ast.Operand, tuple[ast.Constant, ...]]:
     return ast.Literal(None), ()
 
 
-def _implies(part: Filter, other: Filter) -> bool:
-    """Wherever the part holds, so does the other, as far as it is easily seen."""
-    if isinstance(part, ast.And) and other in part.parts:
+def _implies_one(part: Filter, alternatives: set[Filter], there: frozenset[str]) -> bool:
+    """Wherever the part holds, so does another alternative, as far as it is easily seen."""
+    if isinstance(part, ast.And) and not alternatives.isdisjoint(part.parts):
         return True
-    name = _presence_of(other)
-    return name is not None and name in _needs(part)
+    return bool(there) and _presence_of(part) is None and not there.isdisjoint(_needs(part))
 
 
 def _presence_of(part: Filter) -> str | None:

@@ -30,11 +30,10 @@ def left_to_operator(node: Expression, source: str, kind: Kind | None) -> Outcom
     said = source[node.span.start : node.span.end]
     if kind is not Kind.BOOLEAN:
         said = f"BOOL({said})"
-    needed = demands(node)
     return Outcome(
-        all_of(needed, _asked(said)),
-        all_of(needed, _asked(f"NOT ({said})")),
-        all_of(needed, _asked(f"({said}) OR TRUE")),
+        lambda: all_of(_demands_of_all(node), _asked(said)),
+        lambda: all_of(demands(node), _asked(f"NOT ({said})")),
+        lambda: all_of(demands(node), _asked(f"({said}) OR TRUE")),
     )
 
 
@@ -63,6 +62,14 @@ def demands(node: Expression) -> Filter:
             pairs = zip(arguments, kinds, strict=True)
             return all_of(*(_integral(each) if kind is Kind.INTEGER else demands(each) for each, kind in pairs))
     return all_of(TRUE, *map(demands, children(node)))
+
+
+def _demands_of_all(node: Expression) -> Filter:
+    """What is so wherever it is true."""
+    match node:
+        case Logic("AND", parts):
+            return all_of(*map(_demands_of_all, parts))
+    return demands(node)
 
 
 def _integral(node: Expression) -> Filter:

@@ -126,16 +126,17 @@ class _Evaluation:
     # ------------------------------------------------------------ Boolean
 
     def logic(self, parts: tuple[Expression, ...], *, decides: bool) -> bool:
-        """AND, or OR: the value that decides ends it."""
-        before = len(self.problems)
-        value = not decides
-        for part in parts:
-            if len(self.problems) > before:  # in what stands to the left of it, taken together
+        """AND, or OR: the value that decides ends it. Two parts are one operand of what comes behind them."""
+        before, value = len(self.problems), not decides
+        for number, part in enumerate(parts):
+            if number > 1 and len(self.problems) > before:
                 return False
             found = self.operands(part)
-            value = False if found is None else self.cast(found[0], Kind.BOOLEAN)
-            if found is None or value is decides:
-                return value
+            if found is None:
+                return False
+            value = self.cast(found[0], Kind.BOOLEAN)
+            if value is decides:
+                return value if len(parts) == 2 or len(self.problems) == before else False
         return value
 
     def exclusive(self, parts: tuple[Expression, ...]) -> bool:

@@ -16,6 +16,7 @@ from vedette.dialects.cesql.conditions import (
     NEVER,
     TRUE,
     Outcome,
+    Part,
     absent,
     all_of,
     any_of,
@@ -96,7 +97,8 @@ class Outcomes:
         if result is not None:
             value = result.value
             return NEVER if result.problems else ALWAYS if value is True else ALWAYS.inverse
-        return self._said(node) or left_to_operator(node, self.source, type_of(node))
+        found, left = self._said(node), left_to_operator(node, self.source, type_of(node))
+        return left if found is None else found.otherwise(left)
 
     def _said(self, node: Expression) -> Outcome | None:
         match node:
@@ -241,14 +243,16 @@ class Outcomes:
                 found = attributes.boolean(name, as_string=True)
         if kind is Kind.INTEGER:
             found = self.as_integer(node, others(((0, 0),)))
-        return found or left_to_operator(node, self.source, kind)
+        return left_to_operator(node, self.source, kind) if found is None else found
 
     def as_string(self, node: Expression, value: str) -> Outcome | None:
         """An operand that is cast to String, and whether it is this one."""
         kind = type_of(node)
         if kind is Kind.BOOLEAN:
             found = self.of(node)
-            return {"true": found, "false": found.inverse}.get(value) or _only_fails(found.fine)
+            if value in ("true", "false"):
+                return found if value == "true" else found.inverse
+            return _only_fails(lambda: found.fine)
         if kind is Kind.INTEGER:
             whole = CANONICAL.match(value) and len(value) <= 11 and int(value) in INTEGERS
             return self.as_integer(node, ((int(value), int(value)),) if whole else ())
@@ -285,12 +289,7 @@ class Outcomes:
             case Arithmetic("+" | "-" as sign, left, right):
                 return self._shifted(sign, left, right, yes, no)
         if type_of(node) is Kind.BOOLEAN:
-            found = self.of(node)
-            truths = {1: found.holds, 0: found.fails}
-            holds, fails = (any_of(*(truths[each] for each in (1, 0) if has(of, each))) for of in (yes, no))
-            return Outcome(
-                holds, fails, found.fine if has((*yes, *no), 0) and has((*yes, *no), 1) else any_of(holds, fails)
-            )
+            return _as_number(self.of(node), yes, no)
         return None
 
     def _shifted(self, sign: str, left: Expression, right: Expression, yes: Intervals, no: Intervals) -> Outcome | None:
@@ -320,14 +319,32 @@ def _range(op: Comparator, bound: int) -> Intervals:
     return united([found[op]])
 
 
-def _only_fails(fine: Filter) -> Outcome:
+def _only_fails(fine: Part) -> Outcome:
     """Never true, and false wherever nothing goes wrong."""
     return Outcome(FALSE, fine, fine)
 
 
+def _as_number(truth: Outcome, yes: Intervals, no: Intervals) -> Outcome:
+    """A Boolean that is cast to Integer: 1 or 0."""
+
+    def where(numbers: Intervals) -> Filter:
+        parts = [truth.holds] if has(numbers, 1) else []
+        return any_of(*parts, *([truth.fails] if has(numbers, 0) else []))
+
+    both_known = has((*yes, *no), 0) and has((*yes, *no), 1)
+    return Outcome(
+        lambda: where(yes), lambda: where(no), lambda: truth.fine if both_known else any_of(where(yes), where(no))
+    )
+
+
 def _any_fine(outcomes: Sequence[Outcome]) -> Outcome:
     """Some are true, but nothing may go wrong in any of them."""
-    fine = all_of(*(each.fine for each in outcomes))
+
+    def fine() -> Filter:
+        return all_of(*(each.fine for each in outcomes))
+
     return Outcome(
-        all_of(any_of(*(each.holds for each in outcomes)), fine), all_of(*(each.fails for each in outcomes)), fine
+        lambda: all_of(any_of(*(each.holds for each in outcomes)), fine()),
+        lambda: all_of(*(each.fails for each in outcomes)),
+        fine,
     )

@@ -32,9 +32,9 @@ from vedette.errors import DialectError, LimitError
 from vedette.language.ast import Span
 from vedette.language.hints import similar
 
-TEXT_CHARACTERS: Final = 16_384
+TEXT_CHARACTERS: Final = 128 * 1024
 NESTING: Final = 64  # parentheses, `NOT`s, signs, arguments inside one another
-HEIGHT: Final = 100  # of what a text says, as a tree: also long chains of operators of several kinds
+HEIGHT: Final = 64  # of what a text says, as a tree: also long chains of operators of several kinds
 _WRAPPING: Final = 32
 INTEGERS: Final = range(-(2**31), 2**31)
 

@@ -7,13 +7,13 @@ which evaluates it for events that have what it needs.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from vedette.dialects.cesql import attributes
-from vedette.dialects.cesql.conditions import FALSE, TRUE
+from vedette.dialects.cesql.conditions import FALSE, TRUE, all_of
 from vedette.dialects.cesql.demands import left_to_operator
-from vedette.dialects.cesql.nodes import Attribute, Expression
+from vedette.dialects.cesql.nodes import Attribute, Expression, Logic
 from vedette.dialects.cesql.outcomes import Outcomes, known, type_of
 from vedette.dialects.cesql.parser import parse
 from vedette.dialects.cesql.values import NO_ATTRIBUTES, Kind
@@ -23,7 +23,7 @@ from vedette.language.ast import Filter
 from vedette.language.parser import parse_filter
 from vedette.language.render import render
 
-_SURE: Final = 50  # tests, conjunctions, and characters of regular expressions times ten, that no limit forbids
+_SURE: Final = 20  # tests, conjunctions, and characters of regular expressions times ten, that no limit forbids
 _CONJUNCTIONS: Final = limits.CONJUNCTIONS // 4
 
 
@@ -35,15 +35,18 @@ def translate(rule: str | Mapping[str, Any]) -> Filter:
             hint="filters such as {'exact': …} are of the dialect 'cloudevents'",
         )
     root = parse(rule)
-    ways: tuple[Callable[[], Filter], ...] = (
-        lambda: _holds(root, Outcomes(rule)),
-        lambda: _holds(root, Outcomes(rule, integers=False)),
-    )
-    for way in ways:
-        made = way()
+    for integers in (True, False):
+        made = _holds(root, Outcomes(rule, integers=integers))
         if _fits(made):
             return made
-    return left_to_operator(root, rule, Kind.BOOLEAN).holds
+    made = all_of(*(_sure(part, rule) for part in (root.parts if isinstance(root, Logic) and root.op == "AND" else ())))
+    return made if made != TRUE and _fits(made) else left_to_operator(root, rule, Kind.BOOLEAN).holds
+
+
+def _sure(part: Expression, source: str) -> Filter:
+    """One of several parts, if they are too much together."""
+    made = Outcomes(source, integers=False).as_boolean(part).holds
+    return made if _fits(made) else left_to_operator(part, source, type_of(part)).holds
 
 
 def _holds(root: Expression, outcomes: Outcomes) -> Filter:
