@@ -8,36 +8,66 @@ a list of objects in it: then their leaves must not come from different elements
 is what the pattern says of every event. The tests of leaves must never be stricter than the pattern: a field that may
 be missing is missing beside the elements that others have chosen, and so is taken to be so where nested(k) is not null.
 
-ANDs of ORs multiply. A pattern that would become too much is `text(*) fits '<the pattern>'`, after those tests of
-leaves that all its alternatives have in common.
+ANDs of ORs multiply, a path does not lead through a key with a dot in it, and some names cannot be written. A pattern
+that would become too much, or has such fields, is `text(*) fits '<the pattern>'`, after those tests of leaves that all
+its alternatives have in common.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from vedette.dialects.eventbridge.fields import field_filter
 from vedette.dialects.eventbridge.size import is_modest
-from vedette.errors import DialectError, NotSupported
+from vedette.errors import DialectError
 from vedette.language import ast
 from vedette.language.documents import EventPattern, PatternError, parse, text_of
 from vedette.language.documents.nodes import Alternative, Field
-from vedette.language.documents.reading import read, write
+from vedette.language.documents.parsing import OR
+from vedette.language.documents.reading import Node, Pairs, read, write
 
 _WHOLE: Final = ast.EVERYTHING
 
 
 def translate(rule: str | Mapping[str, Any]) -> ast.Filter:
-    """The pattern as a filter; DialectError says what AWS would not take, NotSupported what the language cannot say."""
+    """The pattern as a filter; DialectError says what AWS would not take, and where in the rule."""
     try:
         pattern = parse(rule)
     except PatternError as problem:
         raise DialectError(problem.explained, hint=problem.hint) from None
-    alternatives = [_parts(alternative) for alternative in dict.fromkeys(pattern.alternatives)]
-    common = [part for part in alternatives[0] if all(part in other for other in alternatives[1:])]
-    made = _any_of(alternatives, common)
-    return made if is_modest(made) else _as_document(rule, common)
+    tree = read(rule)
+    hidden, split = tuple(_dotted(tree, "")), frozenset(_split(tree))
+    alternatives = [_Parts(alternative, hidden, split) for alternative in dict.fromkeys(pattern.alternatives)]
+    said = [alternative.parts for alternative in alternatives]
+    common = [part for part in said[0] if all(part in other for other in said[1:])]
+    if all(alternative.complete for alternative in alternatives):
+        made = _any_of(said, common)
+        if is_modest(made):
+            return made
+    whole = ast.TextTest(ast.View("text", ast.Attribute(_WHOLE)), "fits", ast.Literal(write(tree)))
+    return _all_of([*(part for part in common if not isinstance(part, ast.Or)), whole])
+
+
+def _dotted(tree: Node, path: str) -> Iterator[str]:
+    """Where objects stand below keys with dots in them."""
+    for key, below in tree.pairs if isinstance(tree, Pairs) else ():
+        if key == OR and isinstance(below, list):
+            for each in below:
+                yield from _dotted(each, path)
+        elif isinstance(below, Pairs):
+            if "." in key:
+                yield f"{path}{key}."
+            yield from _dotted(below, f"{path}{key}.")
+
+
+def _split(tree: Node) -> Iterator[str]:
+    """What stands before the first dot of keys at the top: they and what is below that are apart in an event."""
+    for key, below in tree.pairs if isinstance(tree, Pairs) else ():
+        if "." in key:
+            yield key.partition(".")[0]
+        for each in below if key == OR and isinstance(below, list) else ():
+            yield from _split(each)
 
 
 def _any_of(alternatives: Sequence[Sequence[ast.Filter]], common: Sequence[ast.Filter]) -> ast.Filter:
@@ -46,12 +76,6 @@ def _any_of(alternatives: Sequence[Sequence[ast.Filter]], common: Sequence[ast.F
     if not all(rest):  # one asks for nothing more
         return _all_of(common)
     return _all_of([*common, ast.Or(tuple(map(_all_of, rest)))])
-
-
-def _as_document(rule: str | Mapping[str, Any], common: Sequence[ast.Filter]) -> ast.Filter:
-    """The whole event as JSON fits the pattern; tests that every such event passes come first."""
-    whole = ast.TextTest(ast.View("text", ast.Attribute(_WHOLE)), "fits", ast.Literal(write(read(rule))))
-    return _all_of([*(part for part in common if not isinstance(part, ast.Or)), whole])
 
 
 def _all_of(parts: Sequence[ast.Filter]) -> ast.Filter:
@@ -74,37 +98,34 @@ class _Group(NamedTuple):
         return ast.Or((ast.IsNull(self.nested), ast.TextTest(self.nested, "fits", ast.Literal(self.pattern))))
 
 
-def _parts(alternative: Alternative) -> list[ast.Filter]:
-    """The tests of leaves, and then what is asked of several together."""
-    together: dict[str, list[Field]] = {}
-    for field in alternative.fields:
-        _check_name(field.path)
-        together.setdefault(_first_key(field.path), []).append(field)
-    parts: list[ast.Filter] = []
-    groups: dict[_Group, None] = {}
-    for key, fields in together.items():
-        group = _group(key, fields) if len(fields) > 1 else None
-        parts += (field_filter(field, group and group.nested) for field in fields)
-        if group is not None:
-            groups[group] = None
-    return [*parts, *(group.consistent for group in groups)]
+class _Parts:
+    """An alternative as tests of leaves, and then of what is asked of several together."""
+
+    def __init__(self, alternative: Alternative, hidden: tuple[str, ...], split: frozenset[str]) -> None:
+        together: dict[str, list[Field]] = {}
+        self.complete = True  # whether every field can be said
+        for field in alternative.fields:
+            key = field.path.partition(".")[0]
+            if key in ("", _WHOLE) or field.path.startswith(hidden):
+                self.complete = False
+            else:
+                together.setdefault(key, []).append(field)
+        self.parts: list[ast.Filter] = []
+        groups: dict[_Group, None] = {}
+        for key, fields in together.items():
+            group = _group(key, fields, key in split) if len(fields) > 1 else None
+            self.parts += (field_filter(field, group and group.nested) for field in fields)
+            if group is not None:
+                groups[group] = None
+        self.parts += (group.consistent for group in groups)
 
 
-def _group(key: str, fields: Sequence[Field]) -> _Group:
+def _group(key: str, fields: Sequence[Field], split: bool) -> _Group:
     begin = f"{key}."
-    if not all(field.path.startswith(begin) for field in fields):  # the key itself is one of them
+    if split or not all(field.path.startswith(begin) for field in fields):  # the key itself is one of them
         return _Group(_WHOLE, _text(fields))
     return _Group(key, _text([Field(field.path.removeprefix(begin), field.tests) for field in fields]))
 
 
 def _text(fields: Sequence[Field]) -> str:
     return text_of(EventPattern((Alternative(tuple(fields)),)))
-
-
-def _first_key(path: str) -> str:
-    return path.partition(".")[0]
-
-
-def _check_name(path: str) -> None:
-    if path in ("", _WHOLE) or not _first_key(path):
-        raise NotSupported(f"a field with the name {path!r} has no name in Vedette's language")
