@@ -28,7 +28,7 @@ from vedette.schema.keys import read_ip
 
 _ONE_KEY: Final = "Only one key allowed in match expression"
 _TOO_MANY: Final = "Too many elements in numeric expression"
-_ADDRESS: Final = re.compile(r"[0-9.]+|[0-9a-fA-F:]*:[0-9a-fA-F:]*")  # nothing else is an address to AWS
+_ADDRESS: Final = re.compile(r"[0-9]+(?:\.[0-9]+){3}|[0-9a-fA-F:]*:[0-9a-fA-F:]*")  # nothing else is an address to AWS
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,9}")
 
 
@@ -89,23 +89,29 @@ class _Place(NamedTuple):
         raise self.error("expected a string", said)
 
 
-def _only_pair(tree: Pairs, where: str, missing: str, more: str) -> tuple[str, _Place]:
+def _first_pair(tree: Pairs, where: str, missing: str) -> tuple[str, _Place]:
+    """The operator of an object and its operand."""
     if not tree.pairs:
         raise PatternError("an object without an operator", where=where, said=missing)
     name, value = tree.pairs[0]
-    if len(tree.pairs) > 1:
-        raise PatternError(
-            f"one operator per object, found {name!r} and {tree.pairs[1][0]!r}",
-            where=where,
-            said=more,
-            hint=f'alternatives are objects of their own: [{{"{name}": …}}, {{"{tree.pairs[1][0]}": …}}]',
-        )
     return name, _Place(value, f"{where}.{name}")
 
 
+def _no_more(tree: Pairs, where: str, said: str) -> None:
+    """Refuse an object with several operators."""
+    if len(tree.pairs) > 1:
+        (name, _), (other, _), *_ = tree.pairs
+        raise PatternError(
+            f"one operator per object, found {name!r} and {other!r}",
+            where=where,
+            said=said,
+            hint=f'alternatives are objects of their own: [{{"{name}": …}}, {{"{other}": …}}]',
+        )
+
+
 def _operator(tree: Pairs, where: str) -> Test:
-    if tree.pairs and tree.pairs[0][0] not in OPERATORS:
-        name = tree.pairs[0][0]
+    name, place = _first_pair(tree, where, "Match expression name not found")
+    if name not in OPERATORS:
         near = similar(name, OPERATORS)
         raise PatternError(
             f"{name!r} is no operator",
@@ -113,9 +119,9 @@ def _operator(tree: Pairs, where: str) -> Test:
             said=f"Unrecognized match type {name}",
             hint=f"did you mean {near!r}?" if near else f"there are {', '.join(DOCUMENTED)}, and $or above a list",
         )
-    more = _TOO_MANY if tree.pairs and tree.pairs[0][0] in ("numeric", "anything-but") else _ONE_KEY
-    name, place = _only_pair(tree, where, "Match expression name not found", more)
-    return OPERATORS[name](place)
+    found = OPERATORS[name](place)
+    _no_more(tree, where, _TOO_MANY if name in ("numeric", "anything-but") else _ONE_KEY)
+    return found
 
 
 # ---------------------------------------------------------------- strings
@@ -129,11 +135,12 @@ def _affix(side: OneOf["prefix", "suffix"], place: _Place) -> TextTest:
     """A string, or {"equals-ignore-case": string}."""
     if not isinstance(place.value, Pairs):
         return TextTest(side, place.text(f"{side} match pattern must be a string"))
-    found = place.value.pairs[0][0] if place.value.pairs else None
-    if found not in (None, "equals-ignore-case"):
-        raise place.error(f"{side} knows no {found!r}", f"Unsupported {side} pattern: {found}")
-    inner = _only_pair(place.value, place.where, f"{side.capitalize()} expression name not found", _ONE_KEY)[1]
-    return TextTest(side, inner.text("equals-ignore-case match pattern must be a string"), ignore_case=True)
+    name, inner = _first_pair(place.value, place.where, f"{side.capitalize()} expression name not found")
+    if name != "equals-ignore-case":
+        raise place.error(f"{side} knows no {name!r}", f"Unsupported {side} pattern: {name}")
+    text = inner.text("equals-ignore-case match pattern must be a string")
+    _no_more(place.value, place.where, _ONE_KEY)
+    return TextTest(side, text, ignore_case=True)
 
 
 def _prefix(place: _Place) -> TextTest:
@@ -278,15 +285,16 @@ def _anything_but(place: _Place) -> AnythingBut:
     """A string, a number, a list of either, or one operator of strings over one string or several."""
     value = place.value
     if isinstance(value, Pairs):
-        name = value.pairs[0][0] if value.pairs else ""
-        if value.pairs and name not in _EXCLUDING:
+        name, inner = _first_pair(value, place.where, "Anything-But expression name not found")
+        if name not in _EXCLUDING:
             raise place.error(
                 f"anything-but knows no {name!r}",
                 f"Unsupported anything-but pattern: {name}",
                 f"there are {', '.join(_EXCLUDING)}",
             )
-        inner = _only_pair(value, place.where, "Anything-But expression name not found", _TOO_MANY)[1]
-        return AnythingBut(_excluded(name, inner))
+        excluded = _excluded(name, inner)
+        _no_more(value, place.where, _TOO_MANY)
+        return AnythingBut(excluded)
     if isinstance(value, list):
         kinds = {_kind_excluded(one, place, "Inside anything but list") for one in value}
         if len(kinds) != 1:
