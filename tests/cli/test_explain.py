@@ -99,11 +99,11 @@ def test_what_cannot_be_explained(subscriptions: Path, events: Path, tmp_path: P
     bad = [
         {"id": "pattern", "when": "[price = 1] ; [price = 2"},
         {"id": "broken", "when": "price <"},
-        {"id": "dialect", "when": "price", "dialect": "cesql"},
+        {"id": "dialect", "when": "price", "dialect": "klingon"},
         {"id": "nothing"},
     ]
     write_lines(subscriptions, bad)
-    for record, told in zip(bad, ["expected", "expected a value", "'cesql'", "there is no `when`"], strict=True):
+    for record, told in zip(bad, ["expected", "expected a value", "'klingon'", "there is no `when`"], strict=True):
         code, said, error = _explain(subscriptions, events, "-s", record["id"], "-e", "e1")
         assert (code, said) == (1, "")
         assert told in error

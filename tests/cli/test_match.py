@@ -269,7 +269,7 @@ BAD = [
     {"id": "good", "when": "price > 3"},
     {"id": "b2", "when": "[price = 1] ; [price = $x + 1]"},
     {"id": "b3", "when": "locIn('Bronx') and price > 3"},
-    {"id": "b4", "when": {"source": ["aws.ec2"]}, "dialect": "eventbridge"},
+    {"id": "b4", "when": {"source": ["aws.ec2"]}, "dialect": "klingon"},
     {"id": "good", "when": "price > 4"},
     {"id": "b5", "when": "price > 3", "predict": {"within": 10}},
     {"id": "b6", "when": "price = 'much'"},
@@ -295,7 +295,7 @@ def test_all_bad_subscriptions_are_reported_and_nothing_is_written(name: str, ev
     assert "subscription 'b3'\n  line 1, column 1: " in told  # there are no places
     assert "    locIn('Bronx') and price > 3\n    ^^^^^^^^^^^^^^" in told
     assert "subscription 'b5'\n  `predict` asks for forecasts, which need a pattern" in told
-    assert "the dialect 'eventbridge' is not known" in told
+    assert "the dialect 'klingon' is not known" in told
     assert "line 6\n  the id 'good' is taken by line 2" in told
     assert "subscription 'b6'\n  line 1, column 9: price is a float" in told
     assert "8 subscriptions are bad; nothing was written." in told

@@ -209,7 +209,7 @@ def test_all_that_is_wrong_with_both_files_is_told(tmp_path: Path) -> None:
         (f"{wants}, line 5, subscription 's5'\n", "a pattern over several events"),
         (f"{wants}, line 6, subscription 's6'\n", "constraints meet by their constants"),
         (f"{wants}, line 7, subscription 's7'\n", "Hint: leave `predict` out"),
-        (f"{wants}, line 8, subscription 's8'\n", "the dialect 'eventbridge' is not known"),
+        (f"{wants}, line 8, subscription 's8'\n", "rules of 'eventbridge' are matched with events only"),
         (f"{wants}, line 10, subscription 's10'\n", "Hint: say where it is"),
     ]
     for part, (where, what) in zip(parts, expected, strict=False):

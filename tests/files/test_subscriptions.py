@@ -11,13 +11,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from vedette.dialects.translation import translate
 from vedette.errors import FileError
-from vedette.files.subscriptions import SubscriptionFile, SubscriptionRecord, read_subscriptions
+from vedette.files.subscriptions import SubscriptionRecord, SubscriptionRows, read_subscriptions
+from vedette.matching.origins import Origin
 
 NOW = dt.datetime(2024, 5, 1, tzinfo=dt.UTC)
 
 
-def read(path: Path, content: bytes | str) -> SubscriptionFile:
+def read(path: Path, content: bytes | str) -> SubscriptionRows:
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return read_subscriptions(path, now=NOW)
 
@@ -40,12 +42,13 @@ def test_json_lines(tmp_path: Path) -> None:
         SubscriptionRecord(
             "s4",
             None,
-            '{"a":[1]}',
+            translate({"a": [1]}, dialect="eventbridge").when,
             "eventbridge",
             dt.datetime(2025, 1, 1, tzinfo=dt.UTC),
             {"within": 10, "threshold": 0.8},
             {},
             5,
+            Origin(None, "eventbridge", '{"a":[1]}'),
         ),
     ]
     assert subscriptions.rejects == []

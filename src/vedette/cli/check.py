@@ -21,7 +21,14 @@ from vedette.errors import FilterError, NotSupported
 from vedette.files.operator_calls import OperatorCalls, has_operators
 from vedette.files.problems import Problem, refusal
 from vedette.files.schemas import read_schema
-from vedette.files.subscriptions import KEYS, SubscriptionFile, SubscriptionRecord, meant_by, read_subscriptions
+from vedette.files.subscriptions import (
+    KEYS,
+    SubscriptionRecord,
+    SubscriptionRows,
+    Written,
+    meant_by,
+    read_subscriptions,
+)
 from vedette.language.ast import Composite, Expression
 from vedette.language.check import check as check_types
 from vedette.language.check import mistakes
@@ -52,13 +59,20 @@ class Findings:
 
 
 def check(
-    source: str, *, schema: str | None, operators: str | None, format: str | None, as_json: bool, quiet: bool
+    source: str,
+    *,
+    schema: str | None,
+    operators: str | None,
+    format: str | None,
+    written: Written,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Say what was found; exit status 1 if there are errors."""
     refuse_clashes({"SUBSCRIPTIONS": source, "--schema": schema, "--operators": operators}, {})
     known = None if schema is None else read_schema(schema)
     calls = OperatorCalls(operators)
-    file = read_subscriptions(source, format=format)
+    file = read_subscriptions(source, format=format, written=written)
     findings = _findings(file, known, calls, Terminal(quiet=quiet or as_json))
     if as_json:
         typer.echo(orjson.dumps(_record(findings), option=orjson.OPT_INDENT_2))
@@ -68,8 +82,8 @@ def check(
         raise typer.Exit(BAD_INPUT)
 
 
-def _findings(file: SubscriptionFile, schema: Schema | None, calls: OperatorCalls, terminal: Terminal) -> Findings:
-    findings = Findings(file.source.name)
+def _findings(file: SubscriptionRows, schema: Schema | None, calls: OperatorCalls, terminal: Terminal) -> Findings:
+    findings = Findings(file.name)
     with terminal.working("checking", "subscriptions") as bar:
         for number, record in enumerate(file, 1):
             _check_one(record, schema, calls, findings)
@@ -227,6 +241,7 @@ def _finding(problem: Problem) -> dict[str, Any]:
     found: dict[str, Any] = {
         "severity": problem.severity,
         "code": problem.code,
+        **({} if problem.place is None else {"file": problem.place}),
         "line": problem.line,
         "subscription": problem.id,
         "message": problem.message,

@@ -82,3 +82,12 @@ class OutputFormat(StrEnum):
 
     JSONL = "jsonl"
     PARQUET = "parquet"
+
+
+class Dialect(StrEnum):
+    """What rules can be written in, apart from Vedette's own language."""
+
+    CESQL = "cesql"
+    CLOUDEVENTS = "cloudevents"
+    EVENTBRIDGE = "eventbridge"
+    SIGMA = "sigma"

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import typer
 
 from vedette.cli.choices import Engine
+from vedette.cli.loading import report_left_out
 from vedette.cli.places import refuse_clashes, refuse_unwritable
 from vedette.cli.terminal import Terminal, counted
 from vedette.covering.cover_set import Answer, CoveringSet
@@ -23,7 +24,7 @@ from vedette.files.cover_records import record_of, said_of, table_of
 from vedette.files.output import output_format, written
 from vedette.files.problems import BadSubscriptions, Problem
 from vedette.files.schemas import read_schema
-from vedette.files.subscriptions import SubscriptionFile, SubscriptionRecord, read_subscriptions
+from vedette.files.subscriptions import PLAINLY, SubscriptionRecord, SubscriptionRows, Written, read_subscriptions
 from vedette.matching.subscriptions import schema_of
 from vedette.schema.schema import Schema
 
@@ -46,6 +47,7 @@ class CoverOptions:
     picture: str | None = None
     subscription: str | None = None
     subscriptions_format: str | None = None
+    written: Written = PLAINLY
     output_format: str | None = None
     quiet: bool = False
 
@@ -69,7 +71,7 @@ def cover(options: CoverOptions) -> None:
     terminal = Terminal(quiet=options.quiet)
     begin = time.perf_counter()
     schema = schema_of(None if options.schema is None else read_schema(options.schema))
-    file = read_subscriptions(options.subscriptions, format=options.subscriptions_format)
+    file = read_subscriptions(options.subscriptions, format=options.subscriptions_format, written=options.written)
     found = CoveringSet(
         schema,
         method=options.method,
@@ -81,6 +83,7 @@ def cover(options: CoverOptions) -> None:
     _write(answers, options, format)
     if options.picture is not None and drawn is not None:
         _write_text(options.picture, drawn)
+    report_left_out(file, terminal)
     if file.expired:
         have = counted(file.expired, "subscription has", "subscriptions have")
         terminal.note(f"{have} expired and {'is' if file.expired == 1 else 'are'} left out")
@@ -88,7 +91,7 @@ def cover(options: CoverOptions) -> None:
 
 
 def _answers(
-    file: SubscriptionFile, found: CoveringSet, schema: Schema, options: CoverOptions, terminal: Terminal
+    file: SubscriptionRows, found: CoveringSet, schema: Schema, options: CoverOptions, terminal: Terminal
 ) -> tuple[list[Answer], str | None]:
     """All answers, and the picture that was asked for; BadSubscriptions for what makes no sense."""
     answers: list[Answer] = []
@@ -100,7 +103,7 @@ def _answers(
                 answers.append(answer)
                 if record.id == options.subscription:
                     drawn = picture(found, answer).to_svg()
-            else:
+            elif not file.leaves_out(record, answer):
                 problems.append(Problem.of_error(record, answer))
             if number % _STRIDE == 0:
                 bar.show(file.progress, number)
@@ -113,7 +116,7 @@ def _answers(
 
 
 def _each(
-    file: SubscriptionFile, found: CoveringSet, schema: Schema, options: CoverOptions, terminal: Terminal
+    file: SubscriptionRows, found: CoveringSet, schema: Schema, options: CoverOptions, terminal: Terminal
 ) -> Iterator[tuple[SubscriptionRecord, Answer | FilterError | NotSupported]]:
     """Every record with its answer, or with what is wrong with it."""
     if options.engine is Engine.SPARK:
@@ -127,7 +130,7 @@ def _each(
 
 
 def _each_on_spark(
-    file: SubscriptionFile, found: CoveringSet, schema: Schema, options: CoverOptions, terminal: Terminal
+    file: SubscriptionRows, found: CoveringSet, schema: Schema, options: CoverOptions, terminal: Terminal
 ) -> Iterator[tuple[SubscriptionRecord, Answer | FilterError | NotSupported]]:
     from vedette.covering.covers import Settings
     from vedette.spark.covering.cover import decided

@@ -21,7 +21,7 @@ from vedette.errors import FilterError, NotSupported, SchemaError
 from vedette.files.operator_calls import OperatorCalls, has_operators, patterns_call
 from vedette.files.problems import BadSubscriptions, Problem, refusal
 from vedette.files.schemas import read_schema
-from vedette.files.subscriptions import SubscriptionRecord
+from vedette.files.subscriptions import PLAINLY, SubscriptionRecord, Written, read_subscriptions
 from vedette.language.ast import Composite
 from vedette.language.check import check
 from vedette.language.checked import Checked, leaves
@@ -52,6 +52,7 @@ class ExplainOptions:
     operators: str | None = None
     planner: str | None = None
     subscriptions_format: str | None = None
+    written: Written = PLAINLY
     events_format: str | None = None
     quiet: bool = False
 
@@ -70,7 +71,9 @@ def explain(options: ExplainOptions) -> None:
     )
     terminal = Terminal(quiet=options.quiet)
     given = None if options.schema is None else read_schema(options.schema)
-    record = find_subscription(options.subscriptions, options.subscriptions_format, options.subscription)
+    record = find_subscription(
+        options.subscriptions, options.subscriptions_format, options.subscription, options.written
+    )
     if record.expires is not None and record.expires <= dt.datetime.now(dt.UTC):
         terminal.note(f"The subscription expired on {record.expires:%Y-%m-%d %H:%M} UTC: `match` leaves it out")
     events = EventStream(options.events, options.events_format, given)
@@ -122,7 +125,7 @@ def _explain_one(
     except SchemaError as error:
         raise SchemaError(f"event {id_!r} breaks the schema, so `match` rejects it: {error}") from None
     console = output_console()
-    console.print(_heading(record, f"event {id_}"))
+    _show_heading(record, f"event {id_}")
     for line in styled(explanation):
         console.print(line)
 
@@ -136,13 +139,13 @@ def _explain_with_operators(
     console = output_console()
     if options.event is None:
         lines = list(overview(record, events, calling, terminal))
-        console.print(_heading(record, "all events"))
+        _show_heading(record, "all events")
         for line in lines:
             console.print(line, markup=False)
         return
-    source = options.subscriptions, options.subscriptions_format
-    explanation = explained(record, source, events, options.event, calling, terminal)
-    console.print(_heading(record, f"event {options.event}"))
+    file = read_subscriptions(options.subscriptions, format=options.subscriptions_format, written=options.written)
+    explanation = explained(record, file, events, options.event, calling, terminal)
+    _show_heading(record, f"event {options.event}")
     for text in styled(explanation):
         console.print(text)
 
@@ -182,12 +185,12 @@ def _explain_pattern(
     if options.event is None:
         with terminal.working("following the pattern"):
             lines = list(seen.overview())
-        console.print(_heading(record, f"all {len(seen):,} events"))
+        _show_heading(record, f"all {len(seen):,} events")
         for line in lines:
             console.print(line, markup=False)
     else:
         explanation, forecast = explained(seen, options.event, model, terminal)
-        console.print(_heading(record, f"event {options.event}"))
+        _show_heading(record, f"event {options.event}")
         for text in styled(explanation):
             console.print(text)
         if forecast is not None:
@@ -218,7 +221,7 @@ def _explain_all(record: SubscriptionRecord, checked: Checked, events: EventStre
                 counts.update({id(leaf): count for leaf, count in found})
                 bar.show(events.progress, total)
     console = output_console()
-    console.print(_heading(record, f"all {total:,} events"))
+    _show_heading(record, f"all {total:,} events")
     aside = f" {rejected:,} more cannot be read or break the schema." if rejected else ""
     console.print(f"{matched:,} match, {total - matched:,} do not.{aside}")
     if counts:
@@ -229,6 +232,10 @@ def _explain_all(record: SubscriptionRecord, checked: Checked, events: EventStre
         console.print(f"{count:>12,}  {count / max(1, total - matched):>6.1%}  {checked.text_of(leaf)}", markup=False)
 
 
-def _heading(record: SubscriptionRecord, what: str) -> Text:
+def _show_heading(record: SubscriptionRecord, what: str) -> None:
     whose = f" of {record.subscriber}" if record.subscriber else ""
-    return Text.assemble(("Subscription ", "dim"), (record.id, "bold"), (f"{whose}, ", "dim"), (what, "bold"))
+    console = output_console()
+    console.print(Text.assemble(("Subscription ", "dim"), (record.id, "bold"), (f"{whose}, ", "dim"), (what, "bold")))
+    rule = "" if record.origin is None else str(record.origin)
+    if rule:
+        console.print(Text.assemble(("Rule ", "dim"), rule))

@@ -13,7 +13,7 @@ from vedette.cli.lookup import find_event, python_events
 from vedette.cli.streams import EventStream
 from vedette.cli.terminal import Terminal
 from vedette.errors import SchemaError
-from vedette.files.subscriptions import SubscriptionRecord, read_subscriptions
+from vedette.files.subscriptions import SubscriptionRecord, SubscriptionRows
 from vedette.language.checked import Residual
 from vedette.matching.subscriptions import Subscriptions
 from vedette.operators.calling import Calling
@@ -25,15 +25,14 @@ _EXPLAINED = 2_000  # events that did not match, whose reasons are looked into: 
 
 def explained(
     record: SubscriptionRecord,
-    source: tuple[str, str | None],
+    file: SubscriptionRows,
     events: EventStream,
     event: str,
     calling: Calling,
     terminal: Terminal,
 ) -> OperatorExplanation:
-    """One event, with the plan that all subscriptions of the file (its place and format) lead to."""
-    place, format_ = source
-    subscriptions = load_by_events(read_subscriptions(place, format=format_), events, terminal)
+    """One event, with the plan that all subscriptions of the file lead to."""
+    subscriptions = load_by_events(file, events, terminal)
     if record.id not in subscriptions:  # it has expired
         subscriptions.add(record.id, record.when, subscriber=record.subscriber)
     with terminal.working(f"looking for event {event}", "events"):

@@ -9,7 +9,7 @@ from vedette.cli.streams import EventStream
 from vedette.cli.terminal import Terminal, counted
 from vedette.files.loading import load_rows
 from vedette.files.problems import BadSubscriptions
-from vedette.files.subscriptions import SubscriptionFile, SubscriptionRecord
+from vedette.files.subscriptions import SubscriptionRecord, SubscriptionRows
 from vedette.matching.subscriptions import Subscriptions
 from vedette.schema.schema import Schema
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def load_subscriptions(
-    file: SubscriptionFile,
+    file: SubscriptionRows,
     schema: Schema,
     terminal: Terminal,
     records: Iterable[SubscriptionRecord] | None = None,
@@ -37,6 +37,7 @@ def load_subscriptions(
             patterns=True,
             calls=calls,
         )
+    report_left_out(file, terminal)
     if file.expired:
         out = "is left out" if file.expired == 1 else "are left out"
         have = counted(file.expired, "subscription has", "subscriptions have")
@@ -44,8 +45,25 @@ def load_subscriptions(
     return subscriptions
 
 
+def report_left_out(file: SubscriptionRows, terminal: Terminal) -> None:
+    """Say how many rules of files of their own cannot be matched, and how to find out why."""
+    count = len(file.left_out)
+    if not count:
+        return
+    rules = (
+        "1 rule says what cannot be matched, and is left out"
+        if count == 1
+        else (f"{count:,} rules say what cannot be matched, and are left out")
+    )
+    terminal.warn(
+        f"{rules}: `vedette check {file.name} --dialect {file.written.dialect}` says why, --strict refuses "
+        f"{'it' if count == 1 else 'them'}",
+        lost=True,
+    )
+
+
 def load_by_events(
-    file: SubscriptionFile, events: EventStream, terminal: Terminal, calls: OperatorCalls | None = None
+    file: SubscriptionRows, events: EventStream, terminal: Terminal, calls: OperatorCalls | None = None
 ) -> Subscriptions:
     """The subscriptions, by the schema of the events; where events disagree, it is fitted to what is asked for."""
     if not events.can_settle:
@@ -54,7 +72,7 @@ def load_by_events(
     try:
         return load_subscriptions(file, events.schema, terminal, records, calls)
     except BadSubscriptions:
-        changed = events.settle(records)
+        changed = events.settle(record for record in records if record.refused is None)
         if not changed:
             raise
     subscriptions = load_subscriptions(file, events.schema, terminal, records, calls)

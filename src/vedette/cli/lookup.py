@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from vedette.cli.streams import EventStream
 from vedette.errors import InputError, UnknownSubscription
 from vedette.files.chunks import EventChunk
-from vedette.files.subscriptions import SubscriptionRecord, read_subscriptions
+from vedette.files.subscriptions import PLAINLY, SubscriptionRecord, Written, read_subscriptions
 from vedette.schema.arrays import plain
 from vedette.schema.python_values import python_values
 
@@ -23,9 +23,9 @@ _CANDIDATES = 20_000  # ids that are compared with one that is not there
 _ALWAYS = dt.datetime.min.replace(tzinfo=dt.UTC)
 
 
-def find_subscription(source: str, format: str | None, id_: str) -> SubscriptionRecord:
+def find_subscription(source: str, format: str | None, id_: str, written: Written = PLAINLY) -> SubscriptionRecord:
     """The subscription with this id, also if it has expired; the others need not make sense."""
-    file = read_subscriptions(source, format=format, now=_ALWAYS)
+    file = read_subscriptions(source, format=format, now=_ALWAYS, written=written)
     seen: list[str] = []
     for record in file:
         if record.id == id_:
@@ -35,8 +35,8 @@ def find_subscription(source: str, format: str | None, id_: str) -> Subscription
     quoted = orjson.dumps(id_).decode()
     for reject in file.rejects:
         if quoted in reject.raw:
-            raise InputError(f"subscription {id_!r} cannot be read: {file.source.name}, {reject}")
-    raise UnknownSubscription(f"{file.source.name} has no subscription {id_!r}{_suggestion(id_, seen)}")
+            raise InputError(f"subscription {id_!r} cannot be read: {file.name}, {reject}")
+    raise UnknownSubscription(f"{file.name} has no subscription {id_!r}{_suggestion(id_, seen)}")
 
 
 def find_event(events: EventStream, id_: str) -> dict[str, Any]:

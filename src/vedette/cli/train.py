@@ -25,7 +25,7 @@ from vedette.files.operator_calls import OperatorCalls, patterns_call
 from vedette.files.operator_filters import operator_filters
 from vedette.files.output import RejectWriter
 from vedette.files.schemas import read_schema
-from vedette.files.subscriptions import read_subscriptions
+from vedette.files.subscriptions import PLAINLY, Written, read_subscriptions
 from vedette.matching.subscriptions import Subscriptions
 from vedette.operators.calling import Calling
 from vedette.operators.registry import Operators
@@ -50,6 +50,7 @@ class TrainOptions:
     rejects: str | None = None
     cap: int = 10_000
     subscriptions_format: str | None = None
+    written: Written = PLAINLY
     events_format: str | None = None
     quiet: bool = False
 
@@ -108,7 +109,7 @@ def _history(options: TrainOptions, terminal: Terminal) -> History:
     """What is to be learnt of, and from what."""
     given = None if options.schema is None else read_schema(options.schema)
     calls = OperatorCalls(options.operators)
-    file = read_subscriptions(options.subscriptions, format=options.subscriptions_format)
+    file = read_subscriptions(options.subscriptions, format=options.subscriptions_format, written=options.written)
     events = EventStream(options.history, options.events_format, given, replayed=options.engine is Engine.SPARK)
     if given is None:
         note_schema(events, terminal)

@@ -58,15 +58,19 @@ def translate(dialect: str, rule: Rule, *, pipelines: Sequence[str] = ()) -> Tra
     return Translated(text, described.origin, described.id)
 
 
+def collects(dialect: str) -> bool:
+    """Rules of this dialect come as files of their own, and may name each other."""
+    return known(dialect) != OWN and hasattr(_module(dialect), "translate_all")
+
+
 def translate_all(dialect: str, documents: Iterable[Document], *, pipelines: Sequence[str] = ()) -> Iterator[Outcome]:
     """What became of every rule of a collection; those that cannot be translated do not end it."""
-    module = None if known(dialect) == OWN else _module(dialect)
-    if module is None or not hasattr(module, "translate_all"):
+    if not collects(dialect):
         raise NotSupported(
             f"rules of {dialect!r} do not come as files of their own\nHint: write them as records: "
             f'{{"id": "r1", "dialect": "{dialect}", "when": …}}'
         )
-    return cast("Iterator[Outcome]", module.translate_all(documents, pipelines))
+    return cast("Iterator[Outcome]", _module(dialect).translate_all(documents, pipelines))
 
 
 def _module(dialect: str) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from vedette.errors import FilterError, InputError, NotSupported
 from vedette.files.problems import Problem, refusal
-from vedette.files.subscriptions import SubscriptionFile, SubscriptionRecord
+from vedette.files.subscriptions import SubscriptionRecord, SubscriptionRows
 from vedette.meeting.inference import Inference, attributes_of
 from vedette.meeting.reading import Constraint, Constraints
 from vedette.schema.schema import Schema
@@ -28,7 +28,7 @@ class BadConstraints(InputError):
 class Side:
     """The constraints of one file, in its order."""
 
-    file: SubscriptionFile
+    file: SubscriptionRows
     records: list[SubscriptionRecord] = field(default_factory=list)
     constraints: list[Constraint] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
@@ -49,7 +49,7 @@ class Side:
         for number, record in enumerate(self.file, 1):
             if number % _STRIDE == 0:
                 told(self.file.progress, number)
-            error = refusal(record)
+            error = refusal(record, dialects=False)
             if error is None:
                 self.records.append(record)
             else:

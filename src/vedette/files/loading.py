@@ -37,6 +37,7 @@ def load_rows(
     """
     subscriptions = Subscriptions(schema)
     problems: list[Problem] = []
+    rows.left_out.clear()
     if calls is not None:
         calls.records.clear()
     for number, record in enumerate(rows if records is None else records, 1):
@@ -45,7 +46,13 @@ def load_rows(
         error: FilterError | NotSupported | None = refusal(record, patterns=patterns)
         if error is None:
             try:
-                subscriptions.add(record.id, record.when, subscriber=record.subscriber, predict=record.predict)
+                subscriptions.take(
+                    record.id,
+                    record.when,
+                    subscriber=record.subscriber,
+                    predict=record.predict,
+                    source=record.origin,
+                )
                 if calls is not None and _may_call(subscriptions, record.id):
                     calls.records.append(record)
                 error = _beyond(subscriptions, record.id, patterns, operators)
@@ -55,12 +62,23 @@ def load_rows(
                 error = wrong
             except NotSupported as more:
                 error = more if "\nHint: " in str(more) else NotSupported(f"{more}\n{LEAVE_IT_OUT}")
+        if rows.leaves_out(record, error):
+            _forget(record, subscriptions, calls)
+            continue
         problems.append(Problem.of_error(record, error))
     problems += map(Problem.of_reject, rows.rejects)
     if problems:
         problems += [] if calls is None else calls.problems(schema)
         raise BadSubscriptions(rows.name, problems, consequence)
     return subscriptions
+
+
+def _forget(record: SubscriptionRecord, subscriptions: Subscriptions, calls: OperatorCalls | None) -> None:
+    """Take out one that was added before it was known that it cannot be matched."""
+    if record.id in subscriptions:
+        subscriptions.remove(record.id)
+    if calls is not None and calls.records and calls.records[-1] is record:
+        calls.records.pop()
 
 
 def _may_call(subscriptions: Subscriptions, id_: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,8 +38,8 @@ class Notice(NamedTuple):
     probability: float | None = None
     within: int | None = None  # events
 
-    def json(self) -> str:
-        """The end of its line, from `kind` on."""
+    def json(self, origin: str | None = None) -> str:
+        """The end of its line, from `kind` on; with where the subscription comes from, as JSON."""
         said: dict[str, Any] = {"kind": self.kind}
         if self.probability is not None:
             said |= {"probability": self.probability, "within": self.within}
@@ -46,7 +47,12 @@ class Notice(NamedTuple):
             said["steps"] = dict(self.steps)
         if self.bindings:
             said["bindings"] = dict(self.bindings)
-        return _spaced(said)[1:] + "\n"
+        return _spaced(said)[1:-1] + (ending(origin) or "}\n")
+
+
+def ending(origin: str | None) -> str | None:
+    """The end of a line that says where its subscription comes from."""
+    return None if origin is None else f', "origin": {json.dumps(orjson.loads(origin), ensure_ascii=False)}}}\n'
 
 
 def _spaced(said: Mapping[str, Any]) -> str:

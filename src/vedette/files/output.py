@@ -8,7 +8,7 @@ import os
 import secrets
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from vedette.errors import FileError
 from vedette.files.chunks import RejectedEvent
-from vedette.files.notices import COLUMNS, COLUMNS_OF_FILTERS, Notices
+from vedette.files.notices import COLUMNS, COLUMNS_OF_FILTERS, Notices, ending
 from vedette.files.sources import source_format
 from vedette.files.subscriptions import RejectedSubscription
 
@@ -29,6 +29,7 @@ FORMATS = ("jsonl", "parquet")
 _SLICE = 1 << 20  # rows that are made into text at once
 _ROW_GROUP = 1 << 17
 _UNSAFE = r'[\x00-\x1f"\\]'
+_MATCH = ', "kind": "match"}\n'
 _SCHEMA = pa.schema([("event", pa.string()), ("subscription", pa.string()), ("kind", pa.string())])
 
 
@@ -117,11 +118,15 @@ class _Writer:
 
 
 class MatchWriter(_Writer, ABC):
-    """Writes `{"event": …, "subscription": …, "kind": "match"}`, many at a time; of some matches more."""
+    """Writes `{"event": …, "subscription": …, "kind": "match"}`, many at a time; of some matches more.
+
+    Where a subscription comes from is `origin`: an object, in Parquet its JSON text.
+    """
 
     # Set before anything is written:
     with_notices = False  # some subscriptions are patterns
     with_bindings = False  # some filters have variables
+    origins: Mapping[str, str] = {}  # id of a subscription -> where it comes from, as JSON, if there is more to tell
 
     @abstractmethod
     def write(self, events: Any, subscriptions: Any, notices: Notices | None = None) -> None:
@@ -145,32 +150,34 @@ class _JsonMatches(MatchWriter):
     def __init__(self, target: str | os.PathLike[str]) -> None:
         super().__init__(target)
         self._beginnings = _Wrapped('{"event": ', ', "subscription": ')
-        self._ends = _Wrapped("", ', "kind": "match"}\n')
+        self._ends = _Wrapped("", _MATCH)
 
     def write(self, events: Any, subscriptions: Any, notices: Notices | None = None) -> None:
         events, subscriptions = _dictionary(events), _dictionary(subscriptions)
+        if self.origins and not self._ends.others:
+            self._ends.others = {id_: _MATCH[:-2] + str(ending(origin)) for id_, origin in self.origins.items()}
         beginnings, ends = self._beginnings.of(events.dictionary), self._ends.of(subscriptions.dictionary)
         for begin in range(0, len(events), _SLICE):
-            ending = ends.take(subscriptions.indices.slice(begin, _SLICE))
+            some = subscriptions.slice(begin, _SLICE)
+            last = ends.take(some.indices)
             if notices is not None:
-                ending = self._with_notices(ending, notices.part(begin, begin + len(ending)))
+                last = self._with_notices(last, some, notices.part(begin, begin + len(some)))
             rows = pc.binary_join_element_wise(
-                beginnings.take(events.indices.slice(begin, _SLICE)), ending, pa.scalar("", pa.large_string())
+                beginnings.take(events.indices.slice(begin, _SLICE)), last, pa.scalar("", pa.large_string())
             )
             # The texts of an Arrow array lie in memory one after the other, without gaps.
             if len(rows):
                 self._target.stream.write(memoryview(rows.buffers()[2]))
         self.count += len(events)
 
-    @staticmethod
-    def _with_notices(ends: Any, notices: Notices) -> Any:
+    def _with_notices(self, ends: Any, subscriptions: Any, notices: Notices) -> Any:
         """What a line says after its event, with more in it where there is more to tell."""
         if not len(notices.rows):
             return ends
-        plain = len('"kind": "match"}\n')
+        ids = subscriptions.take(pa.array(notices.rows)).to_pylist()
         texts = [
-            ends[row].as_py()[:-plain] + notice.json()
-            for row, notice in zip(notices.rows.tolist(), notices.notices, strict=True)
+            f"{orjson.dumps(id_).decode()}, {notice.json(self.origins.get(id_))}"
+            for id_, notice in zip(ids, notices.notices, strict=True)
         ]
         places = np.arange(len(ends))
         places[notices.rows] = len(ends) + np.arange(len(texts))
@@ -182,6 +189,7 @@ class _Wrapped:
 
     def __init__(self, before: str, after: str) -> None:
         self._before, self._after = before, after
+        self.others: dict[str, str] = {}  # what stands after some of them instead
         self._last: tuple[Any, Any] | None = None
 
     def of(self, ids: Any) -> Any:
@@ -193,6 +201,9 @@ class _Wrapped:
         else:
             quoted = ids.cast(pa.large_string())
         before, after = (pa.scalar(text, pa.large_string()) for text in (f'{self._before}"', f'"{self._after}'))
+        if self.others:
+            each = (self.others.get(id_, self._after) for id_ in ids.to_pylist())
+            after = pa.array([f'"{text}' for text in each], pa.large_string())
         wrapped = pc.binary_join_element_wise(before, quoted, after, pa.scalar("", pa.large_string()))
         self._last = ids, wrapped
         return wrapped
@@ -214,14 +225,15 @@ class _ParquetMatches(MatchWriter):
 
     @property
     def _beyond(self) -> tuple[tuple[str, Any], ...]:
-        """The columns after `kind`."""
+        """The columns after `kind`, but for `origin`, which is the last."""
         if self.with_notices:
             return COLUMNS
         return COLUMNS_OF_FILTERS if self.with_bindings else ()
 
     @property
     def _schema(self) -> Any:
-        return pa.schema([*_SCHEMA, *(pa.field(*column) for column in self._beyond)])
+        last = [pa.field("origin", pa.string())] if self.origins else []
+        return pa.schema([*_SCHEMA, *(pa.field(*column) for column in self._beyond), *last])
 
     @property
     def _writer(self) -> Any:
@@ -237,6 +249,8 @@ class _ParquetMatches(MatchWriter):
             columns.append(pa.repeat("match", size))
         else:
             columns += (notices or Notices(np.zeros(0, np.int64), ())).columns(size, self._beyond)
+        if self.origins:
+            columns.append(self._told(_dictionary(subscriptions)))
         self._held.append(pa.table(columns, schema=self._schema))
         self._size += size
         self.count += size
@@ -245,6 +259,10 @@ class _ParquetMatches(MatchWriter):
             whole = self._size - self._size % _ROW_GROUP
             self._write_groups(table.slice(0, whole))
             self._held, self._size = [table.slice(whole)], self._size - whole
+
+    def _told(self, subscriptions: Any) -> Any:
+        told = pa.array([self.origins.get(id_) for id_ in subscriptions.dictionary.to_pylist()], pa.string())
+        return told.take(subscriptions.indices)
 
     def _write_groups(self, table: Any) -> None:
         """The bytes depend on the rows alone, not on how many came at a time."""

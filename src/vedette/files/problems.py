@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
-from vedette.errors import FilterError, InputError, LimitError, NotSupported
+from vedette.dialects.registry import OWN
+from vedette.errors import DialectError, FilterError, InputError, LimitError, NotSupported
 from vedette.files.subscriptions import RejectedSubscription, SubscriptionRecord
 from vedette.language.lint import Lint
 
@@ -27,6 +28,7 @@ class Problem:
     text: str = ""
     start: int = 0
     end: int = 0
+    place: str | None = None  # of a rule in a file of its own
 
     @classmethod
     def of_reject(cls, reject: RejectedSubscription) -> Problem:
@@ -39,21 +41,23 @@ class Problem:
         """A text that makes no sense, or says what this version cannot do."""
         if isinstance(error, NotSupported):
             message, _, hint = str(error).partition("\nHint: ")
-            return cls("error", "unsupported", record.line, record.id, message, hint or None)
+            return cls("error", "unsupported", record.line, record.id, message, hint or None, place=record.place)
         code = "limit" if isinstance(error, LimitError) else code
         place = (error.text, error.start, error.end)
         message = error.message if error.where is None else f"{error.where}: {error.message}"
-        return cls("error", code, record.line, record.id, message, error.hint, *place)
+        code = "rule" if isinstance(error, DialectError) else code
+        return cls("error", code, record.line, record.id, message, error.hint, *place, record.place)
 
     @classmethod
     def of_lint(cls, record: SubscriptionRecord, lint: Lint) -> Problem:
         """What is legal and yet hardly meant."""
-        return cls(
-            "warning", lint.code, record.line, record.id, lint.message, lint.hint, lint.text, lint.start, lint.end
-        )
+        span = (lint.text, lint.start, lint.end)
+        return cls("warning", lint.code, record.line, record.id, lint.message, lint.hint, *span, record.place)
 
     def where(self, source: str, what: str = "subscription") -> str:
         """The place in the file, which holds subscriptions, or what else it says."""
+        if self.place is not None:
+            return self.place if self.id is None else f"{self.place}, rule {self.id!r}"
         whose = "" if self.id is None else f", {what} {self.id!r}"
         return f"{source}, line {self.line}{whose}"
 
@@ -76,13 +80,17 @@ class BadSubscriptions(InputError):
         super().__init__("\n\n".join([*parts, f"{total}; {consequence}."]))
 
 
-def refusal(record: SubscriptionRecord, *, patterns: bool = False) -> NotSupported | None:
-    """Why a record asks for more than matching a filter (or a pattern), whatever its text says."""
-    if record.dialect not in (None, "vedette"):
+def refusal(
+    record: SubscriptionRecord, *, patterns: bool = False, dialects: bool = True
+) -> FilterError | NotSupported | None:
+    """Why a record asks for more than matching a filter (or a pattern), or a rule of another dialect cannot be said."""
+    if record.dialect not in (None, OWN) and not dialects:
         return NotSupported(
-            f"the dialect {record.dialect!r} is not known\n"
-            "Hint: write the filter as in LANGUAGE.md, e.g. status = 'denied' and price < 120"
+            f"rules of {record.dialect!r} are matched with events only, and do not meet publications\n"
+            "Hint: write the constraint as in LANGUAGE.md, e.g. status = 'denied' and price < 120"
         )
+    if record.refused is not None:
+        return record.refused
     if record.predict is not None and not patterns:
         return NotSupported(f"`predict` asks for forecasts of patterns: {FILTERS_ONLY}\nHint: leave `predict` out")
     return None

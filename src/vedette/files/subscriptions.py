@@ -13,23 +13,27 @@ from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
-from vedette.errors import FileError, InputError
+from vedette.dialects.registry import OWN
+from vedette.dialects.rules import Rule
+from vedette.errors import FileError, FilterError, InputError, LimitError, NotSupported
 from vedette.files.jsonl_events import json_error
 from vedette.files.lines import split
 from vedette.files.parquet_events import ParquetEvents
 from vedette.files.sources import Source, source_of
 from vedette.files.yaml_text import yaml_records
+from vedette.matching.origins import DESCRIBING, Origin, described, facts_of, json_of, said
 from vedette.matching.patterns import Predict
 from vedette.schema.keys import read
 from vedette.schema.types import Kind
 
 FORMATS = ("jsonl", "yaml", "parquet")
-KEYS = ("id", "subscriber", "when", "dialect", "expires", "predict")
+KEYS = ("id", "subscriber", "when", "dialect", "origin", "expires", "predict")
 _KNOWN = frozenset(KEYS)
 _INSTEAD_OF_WHEN = ("filter", "where", "condition", "pattern", "query", "predicate")
 _MEANT = {"prediction": "predict", "predictions": "predict"}  # what is meant without being spelt nearly so
 _NO_EXTRA: Mapping[str, Any] = {}
 Placed: TypeAlias = tuple[int, Any, bytes | None]  # line, what stands there, its text if it is known
+Refusal: TypeAlias = FilterError | NotSupported
 
 
 class Role(NamedTuple):
@@ -41,7 +45,18 @@ class Role(NamedTuple):
 
 
 SUBSCRIPTION = Role("subscription", "subscriber", _KNOWN)
-PUBLICATION = Role("publication", "publisher", _KNOWN - {"subscriber", "predict"} | {"publisher"})
+PUBLICATION = Role("publication", "publisher", _KNOWN - {"subscriber", "predict", "origin"} | {"publisher"})
+
+
+class Written(NamedTuple):
+    """How the rules of a place are written, where they do not say it themselves."""
+
+    dialect: str | None = None
+    pipelines: tuple[str, ...] = ()  # of pySigma, by which rules of Sigma are translated
+    strict: bool = False  # files of rules: those that cannot be translated are errors, too, instead of left out
+
+
+PLAINLY = Written()
 
 
 class SubscriptionRecord(NamedTuple):
@@ -49,12 +64,15 @@ class SubscriptionRecord(NamedTuple):
 
     id: str
     subscriber: str | None  # of a publication its publisher
-    when: str  # a filter or pattern; a JSON object of a dialect is its text
+    when: str  # a filter or pattern, in Vedette's language; of a rule that was refused as it is written
     dialect: str | None
     expires: dt.datetime | None
     predict: Mapping[str, Any] | None
     extra: Mapping[str, Any]
-    line: int  # counted from 1; in Parquet the number of the row, from 1
+    line: int  # counted from 1; in Parquet the number of the row, from 1; in a folder that of the rule
+    origin: Origin | None = None  # what is told of it, and of another dialect's rule what it was
+    refused: Refusal | None = None  # why a rule of another dialect could not be translated
+    place: str | None = None  # for people, where it stands in a file of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,37 +93,69 @@ def read_subscriptions(
     format: str | None = None,
     now: dt.datetime | None = None,
     role: Role = SUBSCRIPTION,
-) -> SubscriptionFile:
+    written: Written = PLAINLY,
+) -> SubscriptionRows:
     """The subscriptions of a file or of standard input (`-`: JSON lines unless `format` says else).
 
     Those that expired before `now` are left out. Bad records do not stop the others. Publications that are
-    constraints are read in the same way.
+    constraints are read in the same way. Rules of the dialect that they are `written` in may be a folder of files.
     """
-    return SubscriptionFile(source_of(source, format, FORMATS), now or dt.datetime.now(dt.UTC), role)
+    moment = now or dt.datetime.now(dt.UTC)
+    if written.dialect is not None:
+        from vedette.files.rules import rules_of
+
+        rules = rules_of(source, format, moment, written)
+        if rules is not None:
+            return rules
+    return SubscriptionFile(source_of(source, format, FORMATS), moment, role, written)
 
 
 class SubscriptionRows(Iterator[SubscriptionRecord]):
     """The good ones of what stands in a file or a table, once, from start to end; the others are kept on the way."""
 
-    def __init__(self, name: str, placed: Iterable[Placed], now: dt.datetime, role: Role = SUBSCRIPTION) -> None:
+    lenient = False  # what cannot be translated is left out, and is no error
+
+    def __init__(
+        self,
+        name: str,
+        placed: Iterable[Placed],
+        now: dt.datetime,
+        role: Role = SUBSCRIPTION,
+        written: Written = PLAINLY,
+    ) -> None:
         self.name = name  # how messages call the place
         self.role = role
+        self.written = written
         self.rejects: list[RejectedSubscription] = []
         self.expired = 0
         self.due: dt.datetime | None = None  # when the next of them expires
+        self.left_out: list[tuple[SubscriptionRecord, Refusal]] = []  # where it is lenient
         self._placed = placed
         self._now = now if now.tzinfo is not None else now.replace(tzinfo=dt.UTC)
         self._lines: dict[str, int] = {}  # where an id was seen first
         self._records = self._read()
+
+    @property
+    def progress(self) -> float | None:
+        """How much has been read, from 0 to 1; None if that cannot be told."""
+        return None
+
+    def leaves_out(self, record: SubscriptionRecord, error: Refusal) -> bool:
+        """Whether one that cannot be matched is no error here: a rule that is right, and says more than can be said."""
+        if not self.lenient or not isinstance(error, NotSupported | LimitError):
+            return False
+        self.left_out.append((record, error))
+        return True
 
     def __next__(self) -> SubscriptionRecord:
         return next(self._records)
 
     def _read(self) -> Iterator[SubscriptionRecord]:
         lines, now, role, owner = self._lines, self._now, self.role, self.role.owner
+        plainly = self.written.dialect is None
         for line, record, raw in self._placed:
             # Nearly all records are of this kind, and there may be millions of them.
-            if type(record) is dict:
+            if plainly and type(record) is dict:
                 id_, when, subscriber = record.get("id"), record.get("when"), record.get(owner)
                 if (
                     type(id_) is str
@@ -120,7 +170,7 @@ class SubscriptionRows(Iterator[SubscriptionRecord]):
                     yield SubscriptionRecord(id_, subscriber, when, None, None, None, _NO_EXTRA, line)
                     continue
             try:
-                found = _checked(record, line, role)
+                found = _checked(record, line, role, self.written)
                 if found.id in lines:
                     raise _Bad(f"the id {found.id!r} is taken by line {lines[found.id]}", "give every one its own id")
             except _Bad as bad:
@@ -139,12 +189,12 @@ class SubscriptionRows(Iterator[SubscriptionRecord]):
 class SubscriptionFile(SubscriptionRows):
     """The subscriptions of a file."""
 
-    def __init__(self, source: Source, now: dt.datetime, role: Role = SUBSCRIPTION) -> None:
+    def __init__(self, source: Source, now: dt.datetime, role: Role = SUBSCRIPTION, written: Written = PLAINLY) -> None:
         self.source = source
         self._parquet: ParquetEvents | None = None
         if source.format == "parquet":
             self._parquet = ParquetEvents(source)
-        super().__init__(source.name, self._in_file(), now, role)
+        super().__init__(source.name, self._in_file(), now, role, written)
 
     @property
     def progress(self) -> float | None:
@@ -189,11 +239,12 @@ def _from_parquet(events: ParquetEvents) -> Iterator[Placed]:
 def record_of(row: Mapping[str, Any]) -> dict[str, Any]:
     """What a row of a table says: a column that is null says nothing, and an object may come as a text."""
     record = {name: value for name, value in row.items() if value is not None}
-    predict = record.get("predict")
-    if isinstance(predict, str):  # a table has one type a column
-        record["predict"] = _object_of(predict)
-    elif isinstance(predict, dict):
-        record["predict"] = {name: value for name, value in predict.items() if value is not None}
+    for key in ("predict", "origin"):
+        value = record.get(key)
+        if isinstance(value, str):  # a table has one type a column
+            record[key] = _object_of(value)
+        elif isinstance(value, dict):
+            record[key] = {name: part for name, part in value.items() if part is not None}
     return record
 
 
@@ -210,14 +261,24 @@ class _Bad(Exception):
     def __init__(self, reason: str, hint: str) -> None:
         super().__init__(f"{reason}\nHint: {hint}")
 
+    @classmethod
+    def of(cls, error: InputError) -> _Bad:
+        """The same as an error that says both."""
+        reason, _, hint = str(error).partition("\nHint: ")
+        return cls(reason, hint)
+
 
 _EXAMPLE = """{"id": "s1", "when": "price < 120"}"""
 
 
-def _checked(record: Any, line: int, role: Role) -> SubscriptionRecord:
+def _checked(record: Any, line: int, role: Role, written: Written) -> SubscriptionRecord:
     if not isinstance(record, dict):
         raise _Bad(f"a {role.name} is an object", f"write e.g. {_EXAMPLE}")
-    extra = {str(name): value for name, value in record.items() if name not in role.keys}
+    dialect = record.get("dialect", written.dialect)
+    if dialect is not None and (not isinstance(dialect, str) or not dialect):
+        raise _Bad(f"`dialect` is {_shown(dialect)}, not a name", "leave it out for Vedette's own language")
+    keys = role.keys if dialect in (None, OWN) else role.keys.union(DESCRIBING)
+    extra = {str(name): value for name, value in record.items() if name not in keys}
     for name in extra:
         meant = meant_by(name, role.keys.difference(record))
         if meant is not None:
@@ -228,19 +289,37 @@ def _checked(record: Any, line: int, role: Role) -> SubscriptionRecord:
             expires = read(Kind.TIMESTAMP, expires)
         except ValueError as error:
             raise _Bad(f"`expires`: {error}", "write the time in ISO 8601, or leave it out") from None
-    dialect = record.get("dialect")
-    if dialect is not None and (not isinstance(dialect, str) or not dialect):
-        raise _Bad(f"`dialect` is {_shown(dialect)}, not a name", "leave it out for Vedette's own language")
+    id_, when = _id(record), _when(record, dialect)
+    text, origin, refused = _translated(when, dialect, record, written)
     return SubscriptionRecord(
-        _id(record),
+        id_,
         _owner(record, role.owner),
-        _when(record, dialect),
+        text,
         dialect,
         expires,
         _predict(record) if "predict" in role.keys else None,
         extra or _NO_EXTRA,
         line,
+        origin,
+        refused,
     )
+
+
+def _translated(
+    when: Rule, dialect: str | None, record: Mapping[str, Any], written: Written
+) -> tuple[str, Origin | None, Refusal | None]:
+    """A rule in Vedette's language, and what it was; or as it is written, with the reason why it cannot be said."""
+    told = described(record, dialect)
+    if isinstance(when, str) and dialect is None and told is None:
+        return when, None, None
+    try:
+        facts_of(told)
+        text, origin = said(when, dialect, told, written.pipelines if dialect == written.dialect else ())
+    except (FilterError, NotSupported) as error:
+        return when if isinstance(when, str) else json_of(when), None, error
+    except InputError as error:
+        raise _Bad.of(error) from None
+    return text, origin, None
 
 
 @functools.lru_cache(maxsize=1024)  # the records of a file have the same keys, and there may be millions of them
@@ -274,18 +353,19 @@ def _owner(record: dict[Any, Any], key: str) -> str | None:
     raise _Bad(f"`{key}` is {_shown(owner)}, not a text", "put it in quotes")
 
 
-def _when(record: dict[Any, Any], dialect: str | None) -> str:
+def _when(record: dict[Any, Any], dialect: str | None) -> Rule:
     when = record.get("when")
     if when is None:
         near = next((name for name in _INSTEAD_OF_WHEN if name in record), None)
         raise _Bad("there is no `when`", f"rename `{near}` to `when`" if near else f"say when, as in {_EXAMPLE}")
     if isinstance(when, dict):
-        if dialect is None:
+        if dialect in (None, OWN):
             raise _Bad("`when` is an object, not a text", 'an object needs a dialect, e.g. "dialect": "eventbridge"')
         try:
-            return orjson.dumps(when, option=orjson.OPT_NON_STR_KEYS).decode()
+            json_of(when)
         except TypeError as error:
             raise _Bad(f"`when` is no JSON object: {error}", "write plain JSON, not so deeply nested") from None
+        return when
     if not isinstance(when, str):
         raise _Bad(f"`when` is {_shown(when)}, not a text", "put the filter in quotes")
     if not when.strip():
@@ -300,8 +380,7 @@ def _predict(record: dict[Any, Any]) -> Mapping[str, Any] | None:
     try:
         Predict.of(predict)
     except InputError as error:
-        reason, _, hint = str(error).partition("\nHint: ")
-        raise _Bad(reason, hint) from None
+        raise _Bad.of(error) from None
     return dict(predict)
 
 

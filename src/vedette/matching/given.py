@@ -37,14 +37,11 @@ def check_texts(id_: object, when: object, subscriber: object) -> None:
         raise InputError("the id of a subscription must not be empty")
 
 
-def text_of(
-    id_: str, rule: Rule, subscriber: str | None, dialect: str | None, told: Mapping[str, Any] | None
-) -> tuple[str, Origin | None]:
-    """The text of one that is handed in, in whatever dialect, and where it comes from; InputError if it is wrong."""
+def text_of(rule: Rule, dialect: str | None, told: Mapping[str, Any] | None) -> tuple[str, Origin | None]:
+    """The text of a rule in whatever dialect, and where it comes from."""
     when, origin = (rule, None) if dialect is None and told is None else said(rule, dialect, told)
     if isinstance(when, Mapping):
         raise InputError(f"the when of a subscription is a mapping\nHint: {NEEDS_DIALECT}")
-    check_texts(id_, when, subscriber)
     return when, origin
 
 

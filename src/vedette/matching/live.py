@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from vedette.dialects.rules import Rule
 from vedette.errors import InputError, NotSupported, UnknownSubscription
 from vedette.matching.draft import Draft, Entry
-from vedette.matching.given import placed, read_records, taken, text_of
+from vedette.matching.given import check_texts, placed, read_records, taken, text_of
 from vedette.matching.made_up import SAMPLE
 from vedette.matching.matcher import Matcher, Reader, counted
 from vedette.matching.patterns import NEEDS_PATTERN
@@ -122,7 +122,8 @@ class LiveMatcher(Reader):
         self, id_: str, rule: Rule, subscriber: str | None, dialect: str | None, told: Mapping[str, Any] | None
     ) -> Entry:
         """What a text says, ready to be kept."""
-        when, origin = text_of(id_, rule, subscriber, dialect, told)
+        when, origin = text_of(rule, dialect, told)
+        check_texts(id_, when, subscriber)
         return Entry(id_, when, self._templates.normal_form(when), subscriber, origin)
 
     def _may_write(self) -> None:

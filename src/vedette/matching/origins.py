@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -73,12 +73,14 @@ def described(record: Mapping[str, Any], dialect: str | None) -> Any:
     return {**own, **(origin or {})} or None
 
 
-def said(when: Rule, dialect: str | None, origin: object = None) -> tuple[str, Origin | None]:
+def said(
+    when: Rule, dialect: str | None, origin: object = None, pipelines: Sequence[str] = ()
+) -> tuple[str, Origin | None]:
     """The text in Vedette's language and where it comes from, of a rule in whatever dialect."""
     if dialect is None or known(dialect) == OWN:
         facts = facts_of(origin)
         return translate(OWN, when).when, None if facts is None else Origin(facts)
-    made = translate(dialect, when)
+    made = translate(dialect, when, pipelines=pipelines)
     facts_of(origin)  # before it is joined: it may be no object
     facts = facts_of({**made.origin, **(origin if isinstance(origin, Mapping) else {})})
     return made.when, Origin(facts, dialect, when if isinstance(when, str) else json_of(when))

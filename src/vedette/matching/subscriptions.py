@@ -16,7 +16,7 @@ from vedette.dialects.rules import Rule
 from vedette.errors import InputError, NotSupported, SchemaError, UnknownSubscription
 from vedette.language.check import check
 from vedette.matching.draft import Draft, Entry
-from vedette.matching.given import placed, read_records, taken, text_of
+from vedette.matching.given import check_texts, placed, read_records, taken, text_of
 from vedette.matching.indexes import DEFAULT
 from vedette.matching.made_up import SAMPLE
 from vedette.matching.matcher import Matcher
@@ -70,10 +70,23 @@ class Subscriptions:
         A rule of another `dialect` is translated (`text` gives what became of it). `origin` is what notifications say
         of where it comes from: title, level, author.
         """
-        text, source = text_of(id_, when, subscriber, dialect, origin)
+        text, source = text_of(when, dialect, origin)
+        self.take(id_, text, subscriber=subscriber, predict=predict, source=source)
+
+    def take(
+        self,
+        id_: str,
+        when: str,
+        *,
+        subscriber: str | None = None,
+        predict: Predict | Mapping[str, Any] | None = None,
+        source: Origin | None = None,
+    ) -> None:
+        """Add one that is translated already: `source` is what it was."""
+        check_texts(id_, when, subscriber)
         if id_ in self._ordinals:
             raise InputError(taken(id_))
-        self._append(self._read(id_, text, subscriber, predict, source))
+        self._append(self._read(id_, when, subscriber, predict, source))
 
     def remove(self, id_: str) -> None:
         """Remove a subscription; UnknownSubscription if there is none."""
@@ -100,7 +113,8 @@ class Subscriptions:
         origin: Mapping[str, Any] | None = None,
     ) -> None:
         """Let an id say something else from now on; it comes last in the order of addition."""
-        text, source = text_of(id_, when, subscriber, dialect, origin)
+        text, source = text_of(when, dialect, origin)
+        check_texts(id_, text, subscriber)
         made = self._read(id_, text, subscriber, predict, source)
         self.remove(id_)
         self._append(made)

@@ -48,7 +48,7 @@ class WantedVersions(Watched[WantedVersion]):
         texts: dict[str, str] = {}
         problems: list[Problem] = []
         for record in records:
-            refused = refusal(record)
+            refused = refusal(record, dialects=False)
             try:
                 if refused is not None:
                     problems.append(Problem.of_error(record, refused))

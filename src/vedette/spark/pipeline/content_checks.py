@@ -13,7 +13,7 @@ from vedette.errors import FilterError, InputError, Mistake, NotSupported
 from vedette.files.operator_calls import OperatorCalls, patterns_call
 from vedette.files.problems import FILTERS_ONLY, LEAVE_IT_OUT, Problem, refusal
 from vedette.files.schemas import read_schema
-from vedette.files.subscriptions import RejectedSubscription, SubscriptionFile, SubscriptionRecord, read_subscriptions
+from vedette.files.subscriptions import RejectedSubscription, SubscriptionRecord, SubscriptionRows, read_subscriptions
 from vedette.language.ast import Composite
 from vedette.language.parser import parse
 from vedette.matching.patterns import PatternRecord, Predict
@@ -151,7 +151,7 @@ def _dots(path: str) -> Iterator[int]:
 
 def _subscriptions(file: str, asked: _Asked) -> Iterator[Mistake]:
     rows = read_subscriptions(_local(file))
-    name = shown(rows.source.name)
+    name = shown(rows.name)
     problems = _problems(rows, asked)
     for problem in problems[:_MOST_BAD]:
         whose = "" if problem.id is None else f"subscription {problem.id!r}: "
@@ -177,7 +177,7 @@ def _until_enough(records: Iterator[SubscriptionRecord]) -> Iterator[Subscriptio
         yield from records
 
 
-def _problems(rows: SubscriptionFile, asked: _Asked) -> list[Problem]:
+def _problems(rows: SubscriptionRows, asked: _Asked) -> list[Problem]:
     """One more than are shown, if there are as many."""
     problems: list[Problem] = []
     understand = asked.understand()

@@ -1,0 +1,1 @@
+"""Commands with their arguments and options; what they do is in the modules beside this folder."""
