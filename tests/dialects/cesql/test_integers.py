@@ -30,11 +30,14 @@ def test_an_expression_matches_what_casts_into_its_ranges(
 ) -> None:
     near = [str(edge + by) for interval in ranges for edge in interval]
     inside = re2.compile(expression(ranges)) if ranges else None
+    shorter = re2.compile(expression(ranges, is_integer=True)) if ranges else None
     outside = re2.compile(expression(others(ranges))) if others(ranges) else None
     for text in [*texts, *near]:
         made = cast(text, Kind.INTEGER)
         known = made.wrong is None
         assert (inside is not None and inside.search(text) is not None) == (known and has(ranges, int(made.value)))
+        if known:
+            assert (shorter is not None and shorter.search(text) is not None) == has(ranges, int(made.value))
         assert (outside is not None and outside.search(text) is not None) == (
             known and not has(ranges, int(made.value))
         )

@@ -56,6 +56,14 @@ TRUE, FALSE = "'^[Tt][Rr][Uu][Ee]$'", "'^[Ff][Aa][Ll][Ss][Ee]$'"
         ("'05' = x", "text(x) = '05' or text(x) = '5' and any(numbers(x)) = 5"),
         ("x IN ('a', '5')", "text(x) = 'a' or text(x) = '5' and any(strings(x)) = '5'"),
         ("TRUE = x", "text(x) = 'true' or text(x) = '1' and any(numbers(x)) = 1"),
+        (
+            "x > 10",
+            r"(any(numbers(x)) >= 11 or any(strings(x)) matches '^(?:\+?0*(?:1[1-9]|[2-9]\d|[1-9]\d{2,}))$') "
+            f"and text(x) matches '{INTEGER}'",
+        ),
+        ("id <= 99", rf"text(id) matches '^(?:\+?0*\d{{1,2}}|-0*\d+)$' and text(id) matches '{INTEGER}'"),
+        ("x IN (5, 6)", "text(x) in ('5', '6') or text(x) = 'true' and any(leaves(x)) = 'true'"),
+        ("id != 5", rf"text(id) != '5' and text(id) not matches '^(?:\+0*|0+)5$' and text(id) matches '{INTEGER}'"),
         ("id < 1000 AND id >= 10", None),
         ("INT(x) < 1000", None),
         ("x + 1 > 1000", None),

@@ -90,9 +90,8 @@ def integer(name: str, yes: Intervals, no: Intervals, *, as_string: bool = False
     truths = () if as_string or name in STRINGS else _TRUTHS
 
     def where(numbers: Intervals) -> Filter:
-        return any_of(
-            _written(name, numbers), _boolean(name, [each for each in truths if has(numbers, each == "true")])
-        )
+        meant = [each for each in truths if has(numbers, each == "true")]
+        return any_of(_written(name, numbers, always_text=not truths), _boolean(name, meant))
 
     return Outcome(lambda: where(yes), lambda: where(no), lambda: where(united((*yes, *no))))
 
@@ -103,7 +102,7 @@ def boolean(name: str, *, as_string: bool = False) -> Outcome:
     fine = is_text("matches", name, _EITHER)
     if as_string or name in STRINGS:
         return Outcome(holds, fails, fine)
-    nonzero = all_of(is_text("matches", name, _NOT_ZERO), _number_in(name, INTEGERS))
+    nonzero = all_of(is_text("matches", name, _NOT_ZERO), _number_in(name, INTEGERS[0], INTEGERS[-1]))
     zero = all_of(equal(text(name), "0"), equal(some("numbers", name), 0))
     return Outcome(any_of(holds, nonzero), any_of(fails, zero), any_of(fine, _is_integer(name)))
 
@@ -195,7 +194,7 @@ def _is_kind(name: str, kind: Kind) -> Filter:
 
 
 def _is_integer(name: str) -> Filter:
-    return all_of(is_text("matches", name, _WRITTEN), _number_in(name, INTEGERS))
+    return all_of(is_text("matches", name, _WRITTEN), _number_in(name, INTEGERS[0], INTEGERS[-1]))
 
 
 def _boolean(name: str, values: Sequence[str]) -> Filter:
@@ -204,20 +203,34 @@ def _boolean(name: str, values: Sequence[str]) -> Filter:
     return all_of(among(text(name), values), among(some("leaves", name), values))
 
 
-def _number_in(name: str, numbers: range) -> Filter:
-    return ast.Range(some("numbers", name), ast.Literal(numbers[0]), ast.Literal(numbers[-1]))
+def _number_in(name: str, low: int, high: int) -> Filter:
+    found = some("numbers", name)
+    if low == INTEGERS[0] and high < INTEGERS[-1]:
+        return ast.Comparison(found, ast.Comparator.LE, ast.Literal(high))
+    if high == INTEGERS[-1] and low > INTEGERS[0]:
+        return ast.Comparison(found, ast.Comparator.GE, ast.Literal(low))
+    return ast.Range(found, ast.Literal(low), ast.Literal(high))
 
 
-def _written(name: str, intervals: Intervals) -> Filter:
-    """Its text casts to one of the Integers."""
+def _written(name: str, intervals: Intervals, *, always_text: bool) -> Filter:
+    """It casts to one of the Integers, from a number or from a text."""
     if not intervals:
         return FALSE
-    rest = others(intervals)
+    rest, is_integer = others(intervals), is_text("matches", name, expression(ALL))
     if _is_one(intervals):
         return any_of(*_forms(name, intervals[0][0]))
     if _is_one(rest):
-        return all_of(is_text("matches", name, expression(ALL)), *map(ast.Not, _forms(name, rest[0][0])))
-    return is_text("matches", name, expression(intervals))
+        return all_of(*map(none_of, _forms(name, rest[0][0])), is_integer)
+    if intervals == ALL:
+        return is_integer
+    if intervals[0][0] > INTEGERS[0] and intervals[-1][1] < INTEGERS[-1]:
+        return is_text("matches", name, expression(intervals))
+    # What is known to be an Integer is easier to tell, and a number has an order that an index can use.
+    pattern = ast.Literal(expression(intervals, is_integer=True))
+    if always_text:
+        return all_of(ast.TextTest(text(name), "matches", pattern), is_integer)
+    numbers = [_number_in(name, low, high) for low, high in intervals]
+    return all_of(any_of(*numbers, ast.TextTest(some("strings", name), "matches", pattern)), is_integer)
 
 
 def _is_one(intervals: Intervals) -> bool:

@@ -55,13 +55,17 @@ def has(intervals: Intervals, number: int) -> bool:
 
 
 @functools.lru_cache(maxsize=4_096)
-def expression(intervals: Intervals) -> str:
-    """What matches the texts that cast to one of the Integers."""
+def expression(intervals: Intervals, *, is_integer: bool = False) -> str:
+    """What matches the texts that cast to one of the Integers; `is_integer`: of those that do cast to an Integer.
+
+    The latter is shorter, as it does not have to know which is the largest.
+    """
     if intervals == ALL:
         return _ANY
     parts = []
-    above = _digits((max(low, 0), high) for low, high in intervals)
-    below = _digits((max(-high, 0), -low) for low, high in intervals)
+    most, least = (INTEGERS[-1], INTEGERS[0]) if is_integer else (None, None)
+    above = _digits((max(low, 0), None if high == most else high) for low, high in intervals if high >= 0)
+    below = _digits((max(-high, 0), None if low == least else -low) for low, high in intervals if low <= 0)
     if above:
         parts.append(rf"\+?0*{_grouped(above)}")
     if below:
@@ -80,23 +84,22 @@ def _grouped(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 and "|" not in parts[0] else f"(?:{'|'.join(parts)})"
 
 
-def _digits(intervals: Iterable[Interval]) -> list[str]:
-    """Expressions for numbers from 0 on, without zeros before them."""
+def _digits(intervals: Iterable[tuple[int, int | None]]) -> list[str]:
+    """Expressions for numbers from 0 on, without zeros before them; those of one interval may have no end."""
     found: list[str] = []
     for low, high in intervals:
-        if low > high:
-            continue
+        last = len(str(low)) + 1 if high is None else len(str(high))
         whole: list[int] = []  # lengths of which all numbers are meant
-        for length in range(len(str(low)), len(str(high)) + 1):
+        for length in range(len(str(low)), last + 1):
             least, most = (0 if length == 1 else 10 ** (length - 1)), 10**length - 1
-            if low <= least and most <= high:
+            if low <= least and (high is None or most <= high):
                 whole.append(length)
             else:
-                found += _of_one_length(str(max(low, least)), str(min(high, most)))
-        if whole and whole[0] == 1:
-            found.append(rf"\d{_times(1, whole[-1])}")
-        elif whole:
-            found.append(rf"[1-9]\d{_times(whole[0] - 1, whole[-1] - 1)}")
+                found += _of_one_length(str(max(low, least)), str(most if high is None else min(high, most)))
+        if whole:
+            first = whole[0] - 1
+            digits = rf"[1-9]\d{_times(first, None if high is None else whole[-1] - 1)}" if first else ""
+            found.append(digits or rf"\d{_times(1, None if high is None else whole[-1])}")
     return found
 
 
@@ -129,9 +132,11 @@ def _any_integer() -> str:
     return rf"^(?:[+-]?0*{_grouped(_digits([(0, INTEGERS[-1])]))}|-0*{-INTEGERS[0]})$"
 
 
-def _times(least: int, most: int) -> str:
+def _times(least: int, most: int | None) -> str:
     if least == most:
         return "" if least == 1 else f"{{{least}}}"
+    if most is None:
+        return "+" if least == 1 else f"{{{least},}}"
     return f"{{{least},{most}}}"
 
 
