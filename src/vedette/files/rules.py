@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 
 from vedette.dialects.registry import collects, translate_all
 from vedette.dialects.rules import Document, Outcome, Translated
-from vedette.errors import FileError, InputError
+from vedette.errors import DialectError, FileError, InputError
 from vedette.files.sources import Source, source_of
 from vedette.files.subscriptions import SubscriptionRecord, SubscriptionRows, Written
 from vedette.files.yaml_text import yaml_records
@@ -81,7 +81,12 @@ class RuleFiles(SubscriptionRows):
                 self.silent += 1
                 continue
             number += 1
-            yield self._record(outcome, number)
+            record = self._record(outcome, number)
+            first = self._lines.setdefault(record.id, number)
+            if first != number:
+                taken = DialectError(f"the id {record.id!r} is taken by another rule", hint="give every one its own id")
+                record = record._replace(refused=taken)
+            yield record
 
     def _record(self, outcome: Outcome, number: int) -> SubscriptionRecord:
         made, dialect = outcome.made, self.written.dialect

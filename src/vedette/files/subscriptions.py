@@ -274,8 +274,10 @@ _EXAMPLE = """{"id": "s1", "when": "price < 120"}"""
 def _checked(record: Any, line: int, role: Role, written: Written) -> SubscriptionRecord:
     if not isinstance(record, dict):
         raise _Bad(f"a {role.name} is an object", f"write e.g. {_EXAMPLE}")
-    dialect = record.get("dialect", written.dialect)
-    if dialect is not None and (not isinstance(dialect, str) or not dialect):
+    dialect = record.get("dialect")
+    if dialect is None:
+        dialect = written.dialect
+    elif not isinstance(dialect, str) or not dialect:
         raise _Bad(f"`dialect` is {_shown(dialect)}, not a name", "leave it out for Vedette's own language")
     keys = role.keys if dialect in (None, OWN) else role.keys.union(DESCRIBING)
     extra = {str(name): value for name, value in record.items() if name not in keys}
