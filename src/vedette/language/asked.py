@@ -54,6 +54,8 @@ def asked(atom: Atom, positive: bool) -> Values | Probe:
     make_set = _SETS.get(type(test))
     if make_set is not None:
         values = make_set(test, atom.column.type.kind, positive)
+        if type(test) is InNetwork and not positive and atom.of_leaves:
+            values = union(values, NULL)  # a leaf that is no address is in no network
     else:
         found = _as_simple(test)
         if not isinstance(found, ValueSet):

@@ -46,6 +46,11 @@ class Atom:
     column: Column
     quantifier: OneOf["any", "all"] | None = None
 
+    @property
+    def of_leaves(self) -> bool:
+        """Whether it is a test of what a view finds, where each leaf is something, if only of another kind."""
+        return self.column.reading is not None and self.quantifier is not None
+
 
 @dataclass(frozen=True, slots=True)
 class PairAtom:

@@ -71,7 +71,9 @@ def truth(part: Part, event: Event, schema: Schema | None = None) -> Truth:
         return tested(part.test, seen)
     if seen is None:
         return None
-    verdicts = (tested(part.test, element) for element in seen)
+    # A leaf that is no address is in no network.
+    decided = isinstance(part.test, InNetwork) and part.of_leaves
+    verdicts = (False if element is None and decided else tested(part.test, element) for element in seen)
     return some(verdicts) if part.quantifier == "any" else every(verdicts)
 
 
