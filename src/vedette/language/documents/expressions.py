@@ -86,7 +86,9 @@ class _Place(NamedTuple):
         """The operand as a string."""
         if isinstance(self.value, str) and not isinstance(self.value, Number):
             return self.value
-        raise self.error("expected a string", said)
+        name = self.where.rpartition(".")[2]
+        several = f'alternatives are objects of their own: [{{"{name}": …}}, {{"{name}": …}}]'
+        raise self.error("expected a string", said, several if isinstance(self.value, list) else None)
 
 
 def _first_pair(tree: Pairs, where: str, missing: str) -> tuple[str, _Place]:
@@ -274,7 +276,8 @@ def _cidr(place: _Place) -> InNetwork:
 
 def _exists(place: _Place) -> Test:
     if not isinstance(place.value, bool):
-        raise place.error("expected true or false", "exists match pattern must be either true or false.")
+        quoted = "without quotes" if place.value in ("true", "false") else None
+        raise place.error("expected true or false", "exists match pattern must be either true or false.", quoted)
     return Exists() if place.value else MISSING
 
 

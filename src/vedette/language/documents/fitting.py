@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from vedette.language.documents.holding import holds
@@ -62,12 +62,42 @@ class _Choice:
         self.may_miss = field.may_miss
 
 
+class _Elements:
+    """Memberships as a tree, from the outermost list on: those that agree are found without looking at others."""
+
+    __slots__ = ("below", "membership")
+
+    def __init__(self, memberships: Iterable[Membership]) -> None:
+        self.membership: Membership | None = None  # one that ends here
+        self.below: dict[int, dict[int, _Elements]] = {}
+        for membership in memberships:
+            at = self
+            for number, index in membership:
+                elements = at.below.setdefault(number, {})
+                at = elements.get(index) or elements.setdefault(index, _Elements(()))
+            at.membership = membership
+
+    def agreeing(self, chosen: Mapping[int, int]) -> Iterator[Membership]:
+        """Those that lie in no other element of a list than the one chosen."""
+        if self.membership is not None:
+            yield self.membership
+        for number, elements in self.below.items():
+            index = chosen.get(number)
+            if index is None:
+                for each in elements.values():
+                    yield from each.agreeing(chosen)
+            elif index in elements:
+                yield from elements[index].agreeing(chosen)
+
+
 def _consistent(choices: Sequence[_Choice]) -> bool:
     """Try one field after the other, in order; what failed once with the same elements is not tried again."""
     matters: list[frozenset[int]] = [frozenset()]
     for choice in reversed(choices):
         matters.append(matters[-1].union(number for each in choice.present for number, _ in each))
     matters.reverse()
+    passing = [_Elements(choice.memberships) for choice in choices]
+    present = [_Elements(choice.present) if choice.may_miss else None for choice in choices]
     failed: set[tuple[int, _State]] = set()
 
     def go_on(at: int, state: _State) -> bool:
@@ -77,18 +107,13 @@ def _consistent(choices: Sequence[_Choice]) -> bool:
         if (at, state) in failed:
             return False
         chosen = dict(state)
-        choice = choices[at]
-        for membership in choice.memberships:
-            if _agrees(membership, chosen) and go_on(at + 1, state.union(membership)):
-                return True
+        if any(go_on(at + 1, state.union(membership)) for membership in passing[at].agreeing(chosen)):
+            return True
         # A field is missing if it is so beside the elements chosen until now.
-        if choice.may_miss and not any(_agrees(each, chosen) for each in choice.present) and go_on(at + 1, state):
+        here = present[at]
+        if here is not None and next(here.agreeing(chosen), None) is None and go_on(at + 1, state):
             return True
         failed.add((at, state))
         return False
 
     return go_on(0, frozenset())
-
-
-def _agrees(membership: Membership, chosen: dict[int, int]) -> bool:
-    return all(chosen.get(number, index) == index for number, index in membership)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from vedette.schema import readings
+from vedette.schema.readings import DEEPEST, leaf
 
 # (list, element) of every list above a leaf, outermost first.
 Membership: TypeAlias = tuple[tuple[int, int], ...]
@@ -29,24 +29,26 @@ def leaves(value: Any, wanted: Container[str] | None = None, above: Container[st
     """All leaves by path; only those at the `wanted` ones if that is said, with those `above` them."""
     found: Leaves = {}
     lists = 0
-    pending: list[tuple[str | None, Any, Membership]] = [(None, value, ())]
+    pending: list[tuple[str | None, Any, Membership, int]] = [(None, value, (), 0)]
     while pending:
-        path, node, membership = pending.pop()
+        path, node, membership, depth = pending.pop()
+        if depth > DEEPEST:
+            continue
         if isinstance(node, Mapping):
             for key, below in node.items():
                 name = key if path is None else f"{path}.{key}"
-                if type(below) is dict or type(below) is list or isinstance(below, Mapping | tuple):
+                if isinstance(below, dict | list | tuple | Mapping):
                     if above is None or name in above:
-                        pending.append((name, below, membership))
+                        pending.append((name, below, membership, depth + 1))
                 elif wanted is None or name in wanted:
-                    found.setdefault(name, []).append(Leaf(readings.leaf(below), membership))
+                    found.setdefault(name, []).append(Leaf(leaf(below), membership))
         elif isinstance(node, list | tuple):
             lists += 1
             for index, element in enumerate(node):
-                if isinstance(element, Mapping | list | tuple):
-                    pending.append((path, element, (*membership, (lists, index))))
+                if isinstance(element, dict | list | tuple | Mapping):
+                    pending.append((path, element, (*membership, (lists, index)), depth + 1))
                 elif path is not None and (wanted is None or path in wanted):
-                    found.setdefault(path, []).append(Leaf(readings.leaf(element), membership))
+                    found.setdefault(path, []).append(Leaf(leaf(element), membership))
     return found
 
 

@@ -93,7 +93,7 @@ class _Reader:
                     f"{key!r} cannot be the name of a field inside {OR}",
                     where=place,
                     said=f"{key} is Ruler reserved fieldName which cannot be used inside $or.",
-                    hint=f"operators belong into the list of a field: {{{OR!r}: [{{'field': [{{{key!r}: …}}]}}, …]}}"
+                    hint=f'an operator belongs into the list of a field: {{"field": [{{"{key}": …}}]}}'
                     if key in OPERATORS
                     else None,
                 )

@@ -60,11 +60,13 @@ class Prepared:
         """The numbers of the patterns that a JSON value fits, in order."""
         found = leaves(value, self._paths, self._above)
         fit: set[int] = set()
-        tried: set[int] = set()
+        verdicts: dict[int, bool] = {}  # by the id of the alternative, which patterns may share
         for number, alternative in self._brought_up(found):
-            if number not in fit and id(alternative) not in tried:
-                tried.add(id(alternative))
-                if alternative_fits(alternative, found):
+            if number not in fit:
+                verdict = verdicts.get(id(alternative))
+                if verdict is None:
+                    verdict = verdicts[id(alternative)] = alternative_fits(alternative, found)
+                if verdict:
                     fit.add(number)
         return sorted(fit)
 

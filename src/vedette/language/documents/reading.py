@@ -26,7 +26,7 @@ class PatternError(ValueError):
     def explained(self) -> str:
         """Where and what, with the words of AWS beside it."""
         place = f"{self.where}: " if self.where else ""
-        beside = f' (AWS: "{self.said}")' if self.said else ""
+        beside = f" (AWS: {self.said})" if self.said else ""
         return f"{place}{self.message}{beside}"
 
 
