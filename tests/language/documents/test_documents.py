@@ -194,8 +194,8 @@ def test_many_patterns_are_not_all_tried(monkeypatch: pytest.MonkeyPatch) -> Non
         [*texts, '{"detail": {"id": [{"prefix": "i77"}, {"suffix": "zz"}]}}', '{"x": [{"exists": false}]}']
     )
     tried = []
-    exact = module.alternative_fits
-    monkeypatch.setattr(module, "alternative_fits", lambda *given: tried.append(1) or exact(*given))
+    exact = module.can_choose
+    monkeypatch.setattr(module, "can_choose", lambda *given: tried.append(1) or exact(*given))
     event = {"source": "common", "detail": {"id": ["i7", "i775", "none"], "n": 2}}
     assert prepared.fitting(event) == [7, 775, 10_000, 10_001]
     assert len(tried) == 4

@@ -2,53 +2,57 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 from vedette.language import ast, limits
 
 CONJUNCTIONS: Final = 1_000  # of one pattern: far fewer than the language takes, as the index keeps each of them
 _NODES: Final = limits.NODES // 2  # what is counted here is not quite what the parser counts
 _CHARACTERS: Final = limits.TEXT_BYTES // 8
+_OF_A_TEST: Final = 6  # the most nodes of a test without its constants
+
+
+class _Size(NamedTuple):
+    """What there is of a filter."""
+
+    conjunctions: int = 1
+    nodes: int = _OF_A_TEST
+    characters: int = 0
+    regular: int = 0  # characters of its regular expressions
 
 
 def is_modest(filter_: ast.Filter) -> bool:
     """Whether its normal form, its parts and its texts are far from the limits."""
+    size = _size(filter_)
     return (
-        _conjunctions(filter_) <= CONJUNCTIONS
-        and _nodes(filter_) <= _NODES
-        and sum(map(len, _texts(filter_))) <= _CHARACTERS
-        and sum(map(len, _texts(filter_, regular=True))) <= limits.REGEX_CHARACTERS
+        size.conjunctions <= CONJUNCTIONS
+        and size.nodes <= _NODES
+        and size.characters <= _CHARACTERS
+        and size.regular <= limits.REGEX_CHARACTERS
     )
 
 
-def _conjunctions(filter_: ast.Filter) -> int:
-    if isinstance(filter_, ast.Or):
-        return sum(map(_conjunctions, filter_.parts))
-    found = 1
-    for part in filter_.parts if isinstance(filter_, ast.And) else ():
-        found *= _conjunctions(part)
-    return found
-
-
-def _nodes(node: Any) -> int:
-    if isinstance(node, tuple):
-        return sum(map(_nodes, node))
-    return 1 + sum(_nodes(getattr(node, each.name)) for each in fields(node)) if is_dataclass(node) else 0
-
-
-def _texts(node: Any, *, regular: bool = False) -> list[str]:
-    """All texts of a filter, or only its regular expressions."""
-    if isinstance(node, tuple):
-        return [text for one in node for text in _texts(one, regular=regular)]
-    if isinstance(node, ast.TextTest) and regular and node.kind != "matches":
-        return []
-    if isinstance(node, ast.Literal):
-        return [node.value] if isinstance(node.value, str) else []
-    if isinstance(node, ast.Attribute):
-        return [] if regular else [node.path]
-    if regular and isinstance(node, ast.Comparison | ast.In):
-        return []
-    if not is_dataclass(node):
-        return []
-    return [text for each in fields(node) for text in _texts(getattr(node, each.name), regular=regular)]
+def _size(filter_: ast.Filter) -> _Size:
+    if isinstance(filter_, ast.Not):
+        return _size(filter_.part)
+    if isinstance(filter_, ast.And | ast.Or):
+        parts = list(map(_size, filter_.parts))
+        conjunctions = sum(part.conjunctions for part in parts)
+        if isinstance(filter_, ast.And):
+            conjunctions = 1
+            for part in parts:
+                conjunctions *= part.conjunctions
+        _, nodes, characters, regular = map(sum, zip(*parts, strict=True))
+        return _Size(conjunctions, nodes + 1, characters, regular)
+    if isinstance(filter_, ast.In):
+        return _Size(
+            nodes=_OF_A_TEST + len(filter_.items), characters=sum(len(str(one.value)) for one in filter_.items)
+        )
+    if isinstance(filter_, ast.InNetwork):
+        return _Size(nodes=_OF_A_TEST + len(filter_.networks), characters=sum(map(len, filter_.networks)))
+    if isinstance(filter_, ast.TextTest):
+        length = len(str(filter_.pattern.value))
+        return _Size(characters=length, regular=length if filter_.kind == "matches" else 0)
+    if isinstance(filter_, ast.Comparison) and isinstance(filter_.right, ast.Literal):
+        return _Size(characters=len(str(filter_.right.value)))
+    return _Size()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from vedette.language.documents.holding import holds
-from vedette.language.documents.leaves import Leaf, Leaves, Membership, leaves, paths_above
-from vedette.language.documents.nodes import Alternative, EventPattern, Field
+from vedette.language.documents.leaves import Leaves, Membership, leaves, paths_above
+from vedette.language.documents.nodes import EventPattern, Field
 from vedette.language.documents.parsing import parse
 
 _State: TypeAlias = frozenset[tuple[int, int]]  # the element chosen of each list
@@ -19,7 +19,7 @@ def fits(pattern: str | Mapping[str, Any] | EventPattern, value: Any) -> bool:
     parsed = pattern if isinstance(pattern, EventPattern) else parse(pattern)
     paths = frozenset(field.path for alternative in parsed.alternatives for field in alternative.fields)
     found = leaves(value, paths, paths_above(paths))
-    return any(alternative_fits(alternative, found) for alternative in parsed.alternatives)
+    return any(can_choose(map(Asked, alternative.fields), found, {}) for alternative in parsed.alternatives)
 
 
 def fits_text(pattern: str | Mapping[str, Any] | EventPattern, text: str) -> bool:
@@ -37,29 +37,50 @@ def read_json(text: str) -> tuple[bool, Any]:
         return False, None
 
 
-def alternative_fits(alternative: Alternative, found: Leaves) -> bool:
-    """Whether leaves can be chosen, one for each field, that pass and do not lie in different elements of a list."""
-    choices = []
-    for field in alternative.fields:
-        choice = _Choice(field, found.get(field.path, ()))
-        if not choice.memberships and not field.may_miss:
+class Asked:
+    """What a field asks, made ready; one for all patterns that ask the same saves asking it again."""
+
+    __slots__ = ("may_miss", "path", "tests")
+
+    def __init__(self, field: Field) -> None:
+        self.path = field.path
+        self.tests = tuple(map(holds, field.leaf_tests))
+        self.may_miss = field.may_miss
+
+    def choice(self, found: Leaves) -> Choice | None:
+        """What the field can choose from; None if it cannot hold."""
+        here = found.get(self.path, ())
+        passing = {leaf.membership for leaf in here if any(passes(leaf.value) for passes in self.tests)}
+        if not passing and not self.may_miss:
+            return None
+        present = {leaf.membership for leaf in here}
+        if not passing and () in present:  # a leaf outside of all lists is beside whatever is chosen
+            return None
+        return Choice(passing, present, self.may_miss)
+
+
+class Choice(NamedTuple):
+    """Where the leaves lie that pass, and where any leaf lies."""
+
+    passing: set[Membership]
+    present: set[Membership]
+    may_miss: bool
+
+
+def can_choose(fields: Iterable[Asked], found: Leaves, known: dict[Asked, Choice | None]) -> bool:
+    """Whether leaves can be chosen, one for each field, that pass and do not lie in different elements of a list.
+
+    `known` is what fields can choose from, and is added to.
+    """
+    choices: list[Choice] = []
+    in_lists = False
+    for field in fields:
+        choice = known[field] if field in known else known.setdefault(field, field.choice(found))
+        if choice is None:
             return False
         choices.append(choice)
-    if not any(map(bool, (each for choice in choices for each in choice.present))):  # no lists of objects or lists
-        return all(choice.memberships or not choice.present for choice in choices)
-    return _consistent(choices)
-
-
-class _Choice:
-    """What a field can choose from: where the leaves lie that pass, and where any leaf lies."""
-
-    __slots__ = ("may_miss", "memberships", "present")
-
-    def __init__(self, field: Field, found: Sequence[Leaf]) -> None:
-        tests = [holds(test) for test in field.leaf_tests]
-        self.memberships = {leaf.membership for leaf in found if any(passes(leaf.value) for passes in tests)}
-        self.present = {leaf.membership for leaf in found}
-        self.may_miss = field.may_miss
+        in_lists = in_lists or any(choice.present)
+    return not in_lists or _consistent(choices)
 
 
 class _Elements:
@@ -90,13 +111,13 @@ class _Elements:
                 yield from elements[index].agreeing(chosen)
 
 
-def _consistent(choices: Sequence[_Choice]) -> bool:
+def _consistent(choices: Sequence[Choice]) -> bool:
     """Try one field after the other, in order; what failed once with the same elements is not tried again."""
     matters: list[frozenset[int]] = [frozenset()]
     for choice in reversed(choices):
         matters.append(matters[-1].union(number for each in choice.present for number, _ in each))
     matters.reverse()
-    passing = [_Elements(choice.memberships) for choice in choices]
+    passing = [_Elements(choice.passing) for choice in choices]
     present = [_Elements(choice.present) if choice.may_miss else None for choice in choices]
     failed: set[tuple[int, _State]] = set()
 

@@ -7,7 +7,7 @@ list makes all leaves below it members of that element; a scalar in a list belon
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from vedette.schema.readings import DEEPEST, leaf
 
@@ -23,6 +23,7 @@ class Leaf(NamedTuple):
 
 
 Leaves: TypeAlias = dict[str, list[Leaf]]
+_SCALARS: Final = frozenset({str, int, float, bool, type(None)})
 
 
 def leaves(value: Any, wanted: Container[str] | None = None, above: Container[str] | None = None) -> Leaves:
@@ -37,19 +38,27 @@ def leaves(value: Any, wanted: Container[str] | None = None, above: Container[st
         if isinstance(node, Mapping):
             for key, below in node.items():
                 name = key if path is None else f"{path}.{key}"
-                if isinstance(below, dict | list | tuple | Mapping):
+                if _has_parts(below):
                     if above is None or name in above:
                         pending.append((name, below, membership, depth + 1))
                 elif wanted is None or name in wanted:
-                    found.setdefault(name, []).append(Leaf(leaf(below), membership))
+                    found.setdefault(name, []).append(Leaf(_scalar(below), membership))
         elif isinstance(node, list | tuple):
             lists += 1
             for index, element in enumerate(node):
-                if isinstance(element, dict | list | tuple | Mapping):
+                if _has_parts(element):
                     pending.append((path, element, (*membership, (lists, index)), depth + 1))
                 elif path is not None and (wanted is None or path in wanted):
-                    found.setdefault(path, []).append(Leaf(leaf(element), membership))
+                    found.setdefault(path, []).append(Leaf(_scalar(element), membership))
     return found
+
+
+def _has_parts(value: Any) -> bool:
+    return type(value) not in _SCALARS and isinstance(value, Mapping | list | tuple)
+
+
+def _scalar(value: Any) -> Any:
+    return value if type(value) in _SCALARS else leaf(value)
 
 
 def paths_above(paths: Iterable[str]) -> frozenset[str]:

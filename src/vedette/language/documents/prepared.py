@@ -10,13 +10,14 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from vedette.language.documents.fitting import alternative_fits, read_json
+from vedette.language.documents.fitting import Asked, Choice, can_choose, read_json
 from vedette.language.documents.leaves import Leaf, leaves, paths_above
 from vedette.language.documents.nodes import Alternative, Constant, Equal, EventPattern, Field, TextTest, Wildcard
 from vedette.language.documents.parsing import parse
 from vedette.schema.readings import json_leaf
 
-_Entry: TypeAlias = tuple[int, Alternative]  # the number of the pattern, and one of its alternatives
+_Asked: TypeAlias = tuple[Asked, ...]  # an alternative, made ready
+_Entry: TypeAlias = tuple[int, _Asked]  # the number of the pattern, and one of its alternatives
 _Key: TypeAlias = tuple[str, Hashable]  # how it is filed, and under what
 
 
@@ -24,50 +25,47 @@ class Prepared:
     """Patterns, numbered from 0 in their order, that values are held against all at once."""
 
     def __init__(self, patterns: Iterable[str | EventPattern]) -> None:
-        entries: list[_Entry] = []
-        for number, pattern in enumerate(patterns):
-            parsed = pattern if isinstance(pattern, EventPattern) else parse(pattern)
-            entries += ((number, alternative) for alternative in parsed.alternatives)
-        self._paths = frozenset(field.path for _, alternative in entries for field in alternative.fields)
-        self._above = paths_above(self._paths)
         self._files: dict[str, _File] = {}
         self._always: list[_Entry] = []  # alternatives that hold where nothing is there
-        asked = Counter(
-            (field.path, key)
-            for _, alternative in entries
-            for field in alternative.fields
-            for key in _keys(field) or ()
+        made: list[tuple[int, Alternative]] = []
+        for number, pattern in enumerate(patterns):
+            parsed = pattern if isinstance(pattern, EventPattern) else parse(pattern)
+            made += ((number, alternative) for alternative in parsed.alternatives)
+        keys = {field: _keys(field) for _, alternative in made for field in alternative.fields}
+        ready = {field: Asked(field) for field in keys}
+        self._paths = frozenset(field.path for field in keys)
+        self._above = paths_above(self._paths)
+        wanted = Counter(
+            (field.path, key) for _, alternative in made for field in alternative.fields for key in keys[field] or ()
         )
-        for entry in entries:
-            self._file(entry, asked)
-
-    def _file(self, entry: _Entry, asked: Counter[tuple[str, _Key]]) -> None:
-        best: tuple[tuple[int, int], Field, list[_Key] | None] | None = None
-        for field in entry[1].fields:
-            if field.may_miss:
-                continue
-            keys = _keys(field)
-            rank = (1, 0) if keys is None else (0, sum(asked[field.path, key] for key in keys))
-            if best is None or rank < best[0]:
-                best = rank, field, keys
-        if best is None:
-            self._always.append(entry)
-            return
-        _, field, keys = best
-        self._files.setdefault(field.path, _File()).add(keys, entry)
+        # Whatever all fields of a path want: the rarer it is, the more is passed over.
+        rank = {
+            field: (1, 0) if found is None else (0, sum(wanted[field.path, key] for key in found))
+            for field, found in keys.items()
+        }
+        shared: dict[Alternative, _Asked] = {}
+        for number, alternative in made:
+            asked = shared.setdefault(alternative, tuple(ready[field] for field in alternative.fields))
+            filed = min(
+                (field for field in alternative.fields if not field.may_miss), key=rank.__getitem__, default=None
+            )
+            if filed is None:
+                self._always.append((number, asked))
+            else:
+                self._files.setdefault(filed.path, _File()).add(keys[filed], (number, asked))
 
     def fitting(self, value: Any) -> list[int]:
         """The numbers of the patterns that a JSON value fits, in order."""
         found = leaves(value, self._paths, self._above)
+        known: dict[Asked, Choice | None] = {}
+        verdicts: dict[_Asked, bool] = {}
         fit: set[int] = set()
-        verdicts: dict[int, bool] = {}  # by the id of the alternative, which patterns may share
-        for number, alternative in self._brought_up(found):
-            if number not in fit:
-                verdict = verdicts.get(id(alternative))
-                if verdict is None:
-                    verdict = verdicts[id(alternative)] = alternative_fits(alternative, found)
-                if verdict:
-                    fit.add(number)
+        for number, asked in self._brought_up(found):
+            verdict = verdicts.get(asked)
+            if verdict is None:
+                verdict = verdicts[asked] = can_choose(asked, found, known)
+            if verdict:
+                fit.add(number)
         return sorted(fit)
 
     def fitting_text(self, text: str) -> list[int]:
