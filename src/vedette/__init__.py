@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from vedette.covering.cover_set import CoveringSet
     from vedette.covering.matcher import CoveringMatcher
     from vedette.dialects.translation import translate
+    from vedette.files.loading import load_subscriptions
+    from vedette.files.rules import LeftOut
     from vedette.matching.live import LiveMatcher
     from vedette.matching.matcher import Matcher, MatchPairs
     from vedette.matching.subscriptions import Subscriptions
@@ -59,6 +61,7 @@ _PLACES = {
     "Cache": "vedette.operators.operator",
     "CoveringMatcher": "vedette.covering.matcher",
     "CoveringSet": "vedette.covering.cover_set",
+    "LeftOut": "vedette.files.rules",
     "LiveMatcher": "vedette.matching.live",
     "MatchPairs": "vedette.matching.matcher",
     "Matcher": "vedette.matching.matcher",
@@ -70,6 +73,7 @@ _PLACES = {
     "Schema": "vedette.schema.schema",
     "StreamMatcher": "vedette.prediction.stream",
     "Subscriptions": "vedette.matching.subscriptions",
+    "load_subscriptions": "vedette.files.loading",
     "meet": "vedette.meeting.meet",
     "operator": "vedette.operators.operator",
     "spark": "vedette.spark",
@@ -84,6 +88,7 @@ __all__ = [
     "FileError",
     "FilterError",
     "InputError",
+    "LeftOut",
     "LimitError",
     "LiveMatcher",
     "MatchPairs",
@@ -104,6 +109,7 @@ __all__ = [
     "UnknownSubscription",
     "VedetteError",
     "__version__",
+    "load_subscriptions",
     "meet",
     "operator",
     "spark",

@@ -2,19 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from vedette.errors import FilterError, NotSupported
 from vedette.files.problems import FILTERS_ONLY, LEAVE_IT_OUT, BadSubscriptions, Problem, refusal
-from vedette.files.subscriptions import SubscriptionRecord, SubscriptionRows
-from vedette.matching.subscriptions import Subscriptions
+from vedette.files.rules import LeftOut
+from vedette.files.subscriptions import SubscriptionRecord, SubscriptionRows, Written, read_subscriptions
+from vedette.matching.subscriptions import Subscriptions, schema_of
 from vedette.schema.schema import Schema
 
 if TYPE_CHECKING:
     from vedette.files.operator_calls import OperatorCalls
 
 _STRIDE = 4096  # records between two looks at the progress
+
+
+def load_subscriptions(
+    place: str | os.PathLike[str],
+    schema: Schema | Mapping[str, Any] | None = None,
+    *,
+    dialect: str | None = None,
+    pipelines: Sequence[str] = (),
+    format: str | None = None,
+    left_out: list[LeftOut] | None = None,
+) -> Subscriptions:
+    """The set that a file holds, or a folder of rules of another `dialect`; BadSubscriptions says all that is wrong.
+
+    Rules of a folder that say what cannot be matched are an error, or, if a list is handed in as `left_out`, are put
+    there. `pipelines` are those of pySigma, by which rules of Sigma are translated.
+    """
+    written = Written(dialect, tuple(pipelines), strict=left_out is None)
+    rows = read_subscriptions(place, format=format, written=written)
+    made = load_rows(rows, schema_of(schema), consequence="nothing was loaded", patterns=True)
+    if left_out is not None:
+        left_out += [LeftOut(record.id, record.place or "", str(error)) for record, error in rows.left_out]
+    return made
 
 
 def load_rows(

@@ -6,6 +6,7 @@ import datetime as dt
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
+from typing import NamedTuple
 
 from vedette.dialects.registry import collects, translate_all
 from vedette.dialects.rules import Document, Outcome, Translated
@@ -47,6 +48,14 @@ def rule_paths(folder: Path) -> list[Path]:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         found += [Path(place) / name for name in names if name.lower().endswith(ENDINGS) and not name.startswith(".")]
     return sorted(found, key=lambda path: path.relative_to(folder).as_posix())
+
+
+class LeftOut(NamedTuple):
+    """A rule that is right and says what cannot be matched: its id, where it stands, and the reason."""
+
+    id: str
+    place: str
+    reason: str
 
 
 class RuleFiles(SubscriptionRows):

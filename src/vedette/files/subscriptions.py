@@ -7,7 +7,7 @@ import difflib
 import functools
 import os
 import reprlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -246,6 +246,12 @@ def record_of(row: Mapping[str, Any]) -> dict[str, Any]:
         elif isinstance(value, dict):
             record[key] = {name: part for name, part in value.items() if part is not None}
     return record
+
+
+def columns_of(there: Sequence[str], written: Written = PLAINLY) -> list[str]:
+    """Those columns of a table that say something of subscriptions; others are left where they are."""
+    wanted = KEYS if written.dialect is None and "dialect" not in there else (*KEYS, *DESCRIBING)
+    return [name for name in wanted if name in there]
 
 
 def _object_of(text: str) -> Any:

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from vedette.errors import InputError
 from vedette.files.loading import load_rows
 from vedette.files.operator_calls import OperatorCalls
-from vedette.files.subscriptions import Placed, SubscriptionRows, read_subscriptions, record_of
+from vedette.files.subscriptions import KEYS, Placed, SubscriptionRows, columns_of, read_subscriptions, record_of
 from vedette.matching.live import LiveMatcher
 from vedette.matching.matcher import Matcher
 from vedette.matching.snapshot_files import is_snapshot
@@ -23,7 +23,6 @@ from vedette.operators.registry import Operators
 from vedette.schema.schema import Schema
 from vedette.spark.snapshots import Shipped
 
-COLUMNS = ("id", "subscriber", "when", "dialect", "expires", "predict")
 _FORMS = "Subscriptions, a Matcher, the path of a file or a snapshot, records, or a DataFrame with `id` and `when`"
 _NOTHING = "nothing was matched"
 
@@ -90,14 +89,14 @@ def _frame_rows(frame: Any) -> SubscriptionRows:
     if missing:
         raise InputError(
             f"the DataFrame of subscriptions has no column {' and no column '.join(missing)}\n"
-            f"Hint: subscriptions have the columns {', '.join(COLUMNS)}; this has {', '.join(frame.columns) or 'none'}"
+            f"Hint: subscriptions have the columns {', '.join(KEYS)}; this has {', '.join(frame.columns) or 'none'}"
         )
     if frame.isStreaming:
         raise InputError(
             "the DataFrame of subscriptions is a stream\n"
             "Hint: read it as a table; a pipeline takes changed subscriptions between its batches"
         )
-    chosen = frame.select([f"`{name}`" for name in COLUMNS if name in frame.columns])
+    chosen = frame.select([f"`{name}`" for name in columns_of(frame.columns)])
     # Partitions come in any order: the same table should always have the same version.
     table = chosen.orderBy("`id`").toArrow()
     rows = (row for batch in table.to_batches() for row in batch.to_pylist())

@@ -17,13 +17,22 @@ from typing import TYPE_CHECKING, Any, Protocol
 import orjson
 
 from vedette.errors import FileError
-from vedette.files.subscriptions import Placed, SubscriptionRows, read_subscriptions, record_of
+from vedette.files.rules import rule_paths
+from vedette.files.subscriptions import (
+    KEYS,
+    PLAINLY,
+    Placed,
+    SubscriptionRows,
+    Written,
+    columns_of,
+    read_subscriptions,
+    record_of,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from sqlalchemy import Connection, Engine, Select
 
-COLUMNS = ("id", "subscriber", "when", "dialect", "expires", "predict")
 _CHUNK = 1 << 20
 _ROWS = 10_000  # of a database at a time
 _QUIET_S = 1.0  # so long a file must have been left alone before it is read
@@ -51,11 +60,12 @@ class Store(Protocol):
 
 
 class FileStore:
-    """A file of subscriptions, or a folder of Parquet files."""
+    """A file of subscriptions, a folder of Parquet files, or a folder of rules."""
 
-    def __init__(self, path: str | os.PathLike[str], *, format: str | None = None) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, format: str | None = None, written: Written = PLAINLY) -> None:
         self._path = Path(path)
         self._format = format
+        self._written = written
 
     @property
     def name(self) -> str:
@@ -85,12 +95,14 @@ class FileStore:
 
     def rows(self, now: dt.datetime) -> SubscriptionRows:
         """As `vedette match` reads them."""
-        return read_subscriptions(self._path, format=self._format, now=now)
+        return read_subscriptions(self._path, format=self._format, now=now, written=self._written)
 
     def _facts(self) -> tuple[tuple[str, int, int, int], ...]:
         if not self._path.is_dir():
             return (("", *_file_facts(self._path)),)
-        found = (path for path in self._path.rglob("*") if path.is_file())
+        found: list[Path] = rule_paths(self._path) if self._written.dialect is not None else []
+        if not found:
+            found = [path for path in self._path.rglob("*") if path.is_file()]
         return tuple((str(path.relative_to(self._path)), *_file_facts(path)) for path in sorted(found))
 
 
@@ -105,8 +117,16 @@ def _file_facts(path: Path) -> tuple[int, int, int]:
 class TableStore:
     """A table of Spark's catalog, or a folder in a format that Spark reads; ordered by `id`."""
 
-    def __init__(self, spark: SparkSession, *, table: str | None = None, path: str | None = None, format: str) -> None:
-        self._spark = spark
+    def __init__(
+        self,
+        spark: SparkSession,
+        *,
+        table: str | None = None,
+        path: str | None = None,
+        format: str,
+        written: Written = PLAINLY,
+    ) -> None:
+        self._spark, self._written = spark, written
         self._table, self._path, self._format = table, path, format
 
     @property
@@ -134,7 +154,7 @@ class TableStore:
             (number, record_of(row), None)
             for number, row in enumerate((row for batch in table.to_batches() for row in batch.to_pylist()), 1)
         )
-        return SubscriptionRows(self.name, placed, now)
+        return SubscriptionRows(self.name, placed, now, written=self._written)
 
     @contextmanager
     def _reading(self) -> Iterator[DataFrame]:
@@ -148,7 +168,7 @@ class TableStore:
             else:
                 self._spark.catalog.refreshByPath(self._path)
                 found = self._spark.read.format(self._format).load(self._path)
-            yield found.select([f"`{name}`" for name in _columns(self.name, found.columns)])
+            yield found.select([f"`{name}`" for name in _columns(self.name, found.columns, self._written)])
         except (PySparkException, Py4JError) as error:
             reason = str(error).strip().split("\n", 1)[0]
             raise FileError(f"cannot read the subscriptions of {self.name}: {reason}") from None
@@ -157,8 +177,8 @@ class TableStore:
 class DatabaseStore:
     """A table of a database that SQLAlchemy knows; ordered by `id`."""
 
-    def __init__(self, url: str, *, table: str) -> None:
-        self._url, self._table = url, table
+    def __init__(self, url: str, *, table: str, written: Written = PLAINLY) -> None:
+        self._url, self._table, self._written = url, table, written
         self._engine: Engine | None = None
 
     @property
@@ -186,7 +206,7 @@ class DatabaseStore:
     def rows(self, now: dt.datetime) -> SubscriptionRows:
         """Read by one query: one consistent state."""
         placed: Iterator[Placed] = ((number, record_of(row), None) for number, row in enumerate(self._read(), 1))
-        return SubscriptionRows(self.name, placed, now)
+        return SubscriptionRows(self.name, placed, now, written=self._written)
 
     def _read(self) -> Iterator[dict[str, Any]]:
         from sqlalchemy.exc import SQLAlchemyError
@@ -225,7 +245,7 @@ class DatabaseStore:
         schema, _, name = self._table.rpartition(".")
         there = [each["name"] for each in inspect(connection).get_columns(name, schema=schema or None)]
         # SQLAlchemy quotes what has to be quoted: `when` is a word of SQL.
-        chosen: list[Any] = [column(each) for each in _columns(self.name, there)]
+        chosen: list[Any] = [column(each) for each in _columns(self.name, there, self._written)]
         return select(*chosen).select_from(table(name, schema=schema or None)).order_by(column("id"))
 
     def _sqlite_file(self) -> Path | None:
@@ -237,12 +257,12 @@ class DatabaseStore:
         return Path(url.database)
 
 
-def _columns(name: str, there: Sequence[str]) -> list[str]:
+def _columns(name: str, there: Sequence[str], written: Written) -> list[str]:
     """Those that subscriptions have, of those that a table has."""
     missing = [each for each in ("id", "when") if each not in there]
     if missing:
         raise FileError(
             f"{name} has no column {' and no column '.join(missing)}\n"
-            f"Hint: subscriptions have the columns {', '.join(COLUMNS)}; this has {', '.join(there) or 'none'}"
+            f"Hint: subscriptions have the columns {', '.join(KEYS)}; this has {', '.join(there) or 'none'}"
         )
-    return [each for each in COLUMNS if each in there]
+    return columns_of(there, written)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import threading
-from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Generic, Protocol, Self, TypeVar
 
@@ -42,6 +42,8 @@ class Version:
     subscriptions: int
     patterns: PatternSet | None = None  # where patterns are followed
     operators: Filters | None = None  # the filters that call operators, where these are called
+    origins: Mapping[str, str] = field(default_factory=dict)  # id -> where it comes from, as JSON, of whom has one
+    left_out: int = 0  # rules that cannot be matched, of a folder of rules
 
 
 class Versioned(Protocol):
@@ -282,10 +284,16 @@ class Versions(Watched[Version]):
             if calls is not None:
                 asked = filters_of(tuple(subscriptions.with_operators.values()), self._schema, matcher.version)
                 parts += [asked.version] if asked.records else []
+            origins = subscriptions.told()
+            beside = {id_: origins[id_] for id_ in origins if id_ not in matcher}
+            if beside:  # those of filters are part of the matcher's version
+                parts.append(repr(beside))
             version = parts[0]
             if len(parts) > 1:
                 version = hashlib.sha256(" ".join(parts).encode()).hexdigest()[:_DIGITS]
-            return Version(matcher, version, self._clock(), len(subscriptions), followed, asked)
+            return Version(
+                matcher, version, self._clock(), len(subscriptions), followed, asked, origins, len(rows.left_out)
+            )
 
         return compiled
 
@@ -293,5 +301,5 @@ class Versions(Watched[Version]):
 def _hashed(records: Iterator[SubscriptionRecord], into: hashlib._Hash) -> Iterator[SubscriptionRecord]:
     """The records as they come; what they say goes into a hash on the way."""
     for record in records:
-        into.update(repr((record.id, record.subscriber, record.when, record.predict)).encode())
+        into.update(repr((record.id, record.subscriber, record.when, record.predict, record.origin)).encode())
         yield record

@@ -14,10 +14,16 @@ from vedette.covering.covers import BUDGET, Method, Settings
 from vedette.errors import FilterError, InputError, NotSupported
 from vedette.files.cover_records import said_of, table_of
 from vedette.files.problems import BadSubscriptions, Problem
-from vedette.files.subscriptions import Placed, SubscriptionRecord, SubscriptionRows, read_subscriptions, record_of
+from vedette.files.subscriptions import (
+    Placed,
+    SubscriptionRecord,
+    SubscriptionRows,
+    columns_of,
+    read_subscriptions,
+    record_of,
+)
 from vedette.matching.subscriptions import schema_of
 from vedette.schema.schema import Schema
-from vedette.spark.compiled import COLUMNS
 from vedette.spark.covering.jobs import Jobs
 from vedette.spark.covering.rounds import Rounds
 from vedette.spark.session import session
@@ -108,6 +114,6 @@ def _frame_rows(frame: DataFrame, order: str) -> Iterator[dict[str, Any]]:
         )
     if frame.isStreaming:
         raise InputError("the DataFrame of subscriptions is a stream\nHint: read it as a table")
-    chosen = frame.orderBy(f"`{order}`").select([f"`{name}`" for name in COLUMNS if name in frame.columns])
+    chosen = frame.orderBy(f"`{order}`").select([f"`{name}`" for name in columns_of(frame.columns)])
     for batch in chosen.toArrow().to_batches():
         yield from map(record_of, batch.to_pylist())

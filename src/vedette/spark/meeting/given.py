@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from vedette.errors import FilterError, InputError
-from vedette.files.problems import BadSubscriptions, Problem
+from vedette.files.problems import BadSubscriptions, Problem, refusal
 from vedette.files.subscriptions import read_subscriptions
 from vedette.meeting.given import texts_of
 from vedette.meeting.inference import Inference, Said
@@ -51,9 +51,16 @@ def frame_of(given: Given, spark: SparkSession) -> DataFrame:
         return side_of(given, "subscription")
     if isinstance(given, str | os.PathLike):
         rows = read_subscriptions(given)
-        texts = {record.id: record.when for record in rows}
-        if rows.rejects:
-            raise BadSubscriptions(rows.name, map(Problem.of_reject, rows.rejects), "nothing was met")
+        records = list(rows)
+        texts = {record.id: record.when for record in records}
+        problems = [
+            Problem.of_error(record, error)
+            for record in records
+            if (error := refusal(record, patterns=True, dialects=False)) is not None
+        ]
+        problems += map(Problem.of_reject, rows.rejects)
+        if problems:
+            raise BadSubscriptions(rows.name, problems, "nothing was met")
     elif isinstance(given, bytes) or not isinstance(given, Iterable):
         forms = "a DataFrame with `id` and `when`, the path of a file, records, or id -> text"
         raise InputError(f"the subscriptions are a {type(given).__name__}\nHint: hand in {forms}")

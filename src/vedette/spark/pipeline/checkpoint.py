@@ -6,6 +6,7 @@ run again after a crash gives the same notifications, whatever has become of the
     <checkpoint>/vedette/snapshots/<version>-… that version, compiled; kept as long as a micro-batch may need it
     <checkpoint>/vedette/patterns/<version>    its patterns, where patterns are followed; kept as long
     <checkpoint>/vedette/filters/<version>     its filters that call operators, where there are some; kept as long
+    <checkpoint>/vedette/origins/<version>     where its subscriptions come from, as far as they say so; kept as long
     <checkpoint>/vedette/operators.json        what is known of operators; how their calls are planned begins with it
     <checkpoint>/vedette/lock                  held by the process that runs
 
@@ -18,7 +19,7 @@ import base64
 import datetime as dt
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -40,6 +41,7 @@ _BATCHES = "vedette/batches"
 _SNAPSHOTS = "vedette/snapshots"
 _PATTERNS = "vedette/patterns"
 _FILTERS = "vedette/filters"
+_ORIGINS = "vedette/origins"
 _REMEMBERED = 100  # micro-batches whose versions stay written down, for people to look up
 # Folders refuse the batches of another stream; tables and topics take them, as more of the same.
 _ANEW = "or begin anew: remove the checkpoint and every folder that its sinks wrote, and all events are read again"
@@ -56,6 +58,7 @@ class Use:
     patterns: PatternSet | None
     again: bool  # the micro-batch began before, in a run that was cut short
     operators: Filters | None = None  # the filters that call operators, where these are called
+    origins: Mapping[str, str] = field(default_factory=dict)  # id -> where it comes from, as JSON, of whom has one
 
 
 class Ledger:
@@ -106,7 +109,7 @@ class Ledger:
             patterns = _with_since(self._patterns(entry, current), entry.get("since", {}))
             asked = self._filters(entry, current, matcher)
             version, subscriptions = str(entry["version"]), int(entry["subscriptions"])
-            return Use(batch, version, subscriptions, matcher, patterns, True, asked)
+            return Use(batch, version, subscriptions, matcher, patterns, True, asked, self._origins(entry, current))
         self._storage.keep(current.matcher, _snapshot_name(current.version, SNAPSHOT_FORMAT))
         self._keep(current)
         since = self._since(batch, current)
@@ -117,6 +120,7 @@ class Ledger:
             "snapshots": SNAPSHOT_FORMAT,
             "since": since,
             "operators": 0 if current.operators is None else len(current.operators.records),
+            "origins": len(current.origins),
             "library": __version__,
             "began": dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"),
         }
@@ -130,6 +134,7 @@ class Ledger:
             _with_since(current.patterns, since),
             again=False,
             operators=current.operators,
+            origins=current.origins,
         )
 
     # ------------------------------------------------------------ inside
@@ -162,6 +167,9 @@ class Ledger:
         if current.operators is not None and current.operators.records and self._storage.read(name) is None:
             records = [(each.id, each.text, each.subscriber) for each in current.operators.records]
             self._storage.write(name, orjson.dumps({"filters": records}))
+        name = _origins_name(current.version)
+        if current.origins and self._storage.read(name) is None:
+            self._storage.write(name, orjson.dumps(dict(current.origins)))
 
     def _patterns(self, entry: Mapping[str, Any], current: Version) -> PatternSet | None:
         version = str(entry["version"])
@@ -206,6 +214,15 @@ class Ledger:
         records = _parsed(self._part(entry, name, "the filters"), f"{self._storage.name}/{name}").get("filters", ())
         return filters_of(tuple(OperatorRecord(*each) for each in records), matcher.schema, matcher.version)
 
+    def _origins(self, entry: Mapping[str, Any], current: Version) -> Mapping[str, str]:
+        version = str(entry["version"])
+        if version == current.version:
+            return current.origins
+        if not entry.get("origins"):
+            return {}
+        name = _origins_name(version)
+        return _parsed(self._part(entry, name, "the origins"), f"{self._storage.name}/{name}")
+
     def _part(self, entry: Mapping[str, Any], name: str, what: str) -> bytes:
         text = self._storage.read(name)
         if text is None:
@@ -226,7 +243,7 @@ class Ledger:
             if f"{_SNAPSHOTS}/{name}" not in needed:
                 self._storage.remove(f"{_SNAPSHOTS}/{name}")
         versions = {str(each["version"]) for each in (entry, self._entry(batch - 1)) if each}
-        for folder in (_PATTERNS, _FILTERS):
+        for folder in (_PATTERNS, _FILTERS, _ORIGINS):
             for name in self._storage.names(folder):
                 if name not in versions:
                     self._storage.remove(f"{folder}/{name}")
@@ -330,6 +347,10 @@ def _patterns_name(version: str) -> str:
 
 def _filters_name(version: str) -> str:
     return f"{_FILTERS}/{version}"
+
+
+def _origins_name(version: str) -> str:
+    return f"{_ORIGINS}/{version}"
 
 
 def _parsed(text: bytes, name: str) -> dict[str, Any]:

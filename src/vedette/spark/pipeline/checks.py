@@ -143,6 +143,10 @@ def _subscriptions(draft: Draft) -> Iterator[Found]:
         yield Found((*table, "database"), "which table of the database holds them?", 'add e.g. table = "subscriptions"')
     if given.format is not None and given.path is None:
         yield Found((*table, "format"), "`format` goes with `path`", "leave it out")
+    if given.pipeline and given.dialect != "sigma":
+        yield Found((*table, "pipeline"), "`pipeline` is for rules of Sigma", 'add dialect = "sigma", or leave it out')
+    if given.strict and given.dialect is None:
+        yield Found((*table, "strict"), "`strict` goes with `dialect`", "leave it out")
     if given.password_env is not None and given.database is None:
         yield Found((*table, "password_env"), "`password_env` goes with `database`", "leave it out")
 
@@ -212,6 +216,8 @@ def _quarantine(draft: Draft) -> Iterator[Found]:
 
 def _kept(draft: Draft) -> Iterator[Found]:
     taken = RESERVED | BESIDE if {"patterns", "operators"} & draft.given else RESERVED
+    if draft.subscriptions is not None and draft.subscriptions.with_origin:
+        taken = taken | {"origin"}
     for number, name in enumerate(draft.keep):
         if name.lower() in taken:
             message = f"`keep`: {_quoted(name)} is a column that every notification has already"

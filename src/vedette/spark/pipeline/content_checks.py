@@ -13,7 +13,13 @@ from vedette.errors import FilterError, InputError, Mistake, NotSupported
 from vedette.files.operator_calls import OperatorCalls, patterns_call
 from vedette.files.problems import FILTERS_ONLY, LEAVE_IT_OUT, Problem, refusal
 from vedette.files.schemas import read_schema
-from vedette.files.subscriptions import RejectedSubscription, SubscriptionRecord, SubscriptionRows, read_subscriptions
+from vedette.files.subscriptions import (
+    RejectedSubscription,
+    SubscriptionRecord,
+    SubscriptionRows,
+    Written,
+    read_subscriptions,
+)
 from vedette.language.ast import Composite
 from vedette.language.parser import parse
 from vedette.matching.patterns import PatternRecord, Predict
@@ -63,12 +69,13 @@ def check_contents(draft: Draft) -> Iterator[Found | Mistake]:
         calls = _calls(draft)
     except InputError as error:
         yield _at(("operators", "file"), error)
-    if draft.subscriptions is not None and draft.subscriptions.file is not None:
+    given = draft.subscriptions
+    if given is not None and given.rules is not None:
         asked = _Asked(schema, "patterns" in draft.given, "operators" in draft.given, calls)
         try:
-            yield from _subscriptions(draft.subscriptions.file, asked)
+            yield from _subscriptions(given.rules, given.written, asked)
         except InputError as error:
-            yield _at(("subscriptions", "file"), error)
+            yield _at(("subscriptions", "path" if given.file is None else "file"), error)
 
 
 def operator_calls(file: str | None) -> OperatorCalls:
@@ -149,16 +156,20 @@ def _dots(path: str) -> Iterator[int]:
     return (at for at, sign in enumerate(path) if sign == ".")
 
 
-def _subscriptions(file: str, asked: _Asked) -> Iterator[Mistake]:
-    rows = read_subscriptions(_local(file))
+def _subscriptions(file: str, written: Written, asked: _Asked) -> Iterator[Mistake]:
+    rows = read_subscriptions(_local(file), written=written)
     name = shown(rows.name)
     problems = _problems(rows, asked)
     for problem in problems[:_MOST_BAD]:
         whose = "" if problem.id is None else f"subscription {problem.id!r}: "
         message, _, hint = problem.body().partition("\nHint: ")
-        yield Mistake(name, problem.line, f"{whose}{message}", hint or None)
+        if problem.place is None:
+            yield Mistake(name, problem.line, f"{whose}{message}", hint or None)
+        else:
+            yield Mistake(shown(problem.place), None, f"rule {problem.id!r}: {message}", hint or None)
     if len(problems) > _MOST_BAD:
-        yield Mistake(name, None, "more subscriptions are bad", f"run: vedette check {name}")
+        more = "" if written.dialect is None else f" --dialect {written.dialect}"
+        yield Mistake(name, None, "more subscriptions are bad", f"run: vedette check {name}{more}")
 
 
 class _Enough(Exception):
@@ -199,6 +210,7 @@ def _problems(rows: SubscriptionRows, asked: _Asked) -> list[Problem]:
                 error = NotSupported(f"{more}: {FILTERS_ONLY}\n{LEAVE_IT_OUT}")
             if error is None:
                 continue
-        problems.append(Problem.of_error(record, error))
+        if not rows.leaves_out(record, error):
+            problems.append(Problem.of_error(record, error))
     problems += map(Problem.of_reject, rows.rejects)
     return sorted(problems, key=lambda problem: problem.line)

@@ -21,7 +21,7 @@ from vedette.spark.pipeline.jobs import described
 from vedette.spark.pipeline.operator_stage import OperatorStage
 from vedette.spark.pipeline.pattern_stage import LATE_REASON, PatternStage, with_beside
 from vedette.spark.pipeline.progress import EXAMPLES, BatchReport, Report
-from vedette.spark.pipeline.routing import notifications, rejected, routed
+from vedette.spark.pipeline.routing import notifications, origins_of, rejected, routed
 from vedette.spark.pipeline.sinks.base import Batch, Sink
 from vedette.spark.pipeline.sources import Source
 from vedette.spark.snapshots import Shipped, ship
@@ -54,6 +54,7 @@ class MicroBatches:
     done: deque[BatchReport] = field(default_factory=deque)  # until somebody takes them away
     failure: BaseException | None = None
     _read: _Reading | None = None
+    _known: tuple[str, DataFrame] | None = None  # where the subscriptions of a version come from
     _kept: DataFrame | None = None  # the rows of a micro-batch that are asked for more than once
 
     def __call__(self, events: DataFrame, number: int) -> None:
@@ -112,7 +113,7 @@ class MicroBatches:
             if shared:
                 with _timed(report, "match"), described(spark, batch.doing("match")):
                     outcomes.write.format("noop").mode("overwrite").save()
-            self._write(outcomes, batch, report)
+            self._write(outcomes, batch, report, self._origins(use, spark))
         finally:
             if shared:
                 outcomes.unpersist()
@@ -144,7 +145,9 @@ class MicroBatches:
         current = self.versions.current()
         if self.ledger is None or number is None:
             matcher, patterns = current.matcher, current.patterns
-            return Use(0, current.version, current.subscriptions, matcher, patterns, False, current.operators)
+            return Use(
+                0, current.version, current.subscriptions, matcher, patterns, False, current.operators, current.origins
+            )
         self.report.step(number, "begun")
         use = self.ledger.begin(number, current)
         self.report.step(number, "in the ledger")
@@ -163,8 +166,16 @@ class MicroBatches:
             kinds.append(self.pipeline.quarantine.type)
         return len(kinds) > 1 or any(kind in _READS_TWICE for kind in kinds)
 
-    def _write(self, outcomes: DataFrame, batch: Batch, report: BatchReport) -> None:
-        told = notifications(outcomes)
+    def _origins(self, use: Use, spark: SparkSession) -> DataFrame | None:
+        """Where subscriptions come from, if notifications are to say it; made once for every version."""
+        if not self.pipeline.subscriptions.with_origin:
+            return None
+        if self._known is None or self._known[0] != use.version:
+            self._known = use.version, origins_of(use.origins, spark)
+        return self._known[1]
+
+    def _write(self, outcomes: DataFrame, batch: Batch, report: BatchReport, origins: DataFrame | None) -> None:
+        told = notifications(outcomes, origins)
         for config, sink in self.sinks:
             with _timed(report, sink.name):
                 sink.write(routed(told, config), batch)

@@ -9,7 +9,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, PrivateAttr, SecretStr, ValidationInfo, field_validator
 
+from vedette.files.rules import ENDINGS
 from vedette.files.schemas import read_schema
+from vedette.files.subscriptions import Written
 from vedette.schema.schema import Schema
 from vedette.spark.pipeline.facts import digest, facts_of
 from vedette.spark.pipeline.fields import (
@@ -32,6 +34,7 @@ from vedette.spark.pipeline.source_config import SourceConfig
 MOST_SINKS = 100
 MOST_KEPT = 1000
 QUARANTINE = "quarantine"  # its name, unless it has another
+DialectName: TypeAlias = Literal["cesql", "cloudevents", "eventbridge", "sigma"]
 Mode: TypeAlias = Literal["batch", "available-now", "continuous"]
 _SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)(?!:memory:|file:)([^?]+)(.*)", re.DOTALL)
 
@@ -46,15 +49,23 @@ class SubscriptionsConfig(Part):
     """Where subscriptions come from: a file, a table of Spark's catalog, a folder of a table, or a database."""
 
     file: Place | None = None
-    """A subscriptions file: JSON lines, YAML or Parquet."""
+    """A subscriptions file: JSON lines, YAML or Parquet; with `dialect`, also a file or a folder of rules."""
     table: Text | None = None
     """A table of Spark's catalog; with `database`, a table there.
 
-    Columns: `id`, `when`, and where wanted `subscriber`, `dialect`, `expires`."""
+    Columns: `id`, `when`, and where wanted `subscriber`, `dialect`, `origin`, `expires`."""
     path: Place | None = None
-    """A folder of Parquet files or of a Delta table, with those columns."""
+    """A folder of Parquet files or of a Delta table, with those columns; of Sigma rules, without a `format`."""
     format: Literal["parquet", "delta"] | None = None
     """What is in the folder of `path`. Default: `parquet`."""
+    dialect: DialectName | None = None
+    """What rules are written in that do not say it themselves. Default: Vedette's own language."""
+    pipeline: Texts = ()
+    """Sigma only: pipelines of pySigma, by their names or their files (`*.yml`)."""
+    strict: bool = False
+    """A folder of rules: those that cannot be translated are errors. Default: they are left out with a warning."""
+    origin: bool | None = None
+    """Notifications say where their subscriptions come from, in a last column `origin`. Default: with `dialect`."""
     database: Text | None = None
     """A database by its SQLAlchemy address, without a password: `sqlite:///subscriptions.db`."""
     password_env: Variable | None = None
@@ -68,6 +79,30 @@ class SubscriptionsConfig(Part):
         """The path of an SQLite file is relative to the pipeline file, as all paths are."""
         found = None if address is None else _SQLITE.fullmatch(address)
         return address if found is None else f"{found[1]}{located(found[2], folder_of(info))}{found[3]}"
+
+    @field_validator("pipeline", mode="after")
+    @classmethod
+    def _files_beside_the_file(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        """The path of a pipeline's file is relative to this file, as all paths are; others are names."""
+        folder = folder_of(info)
+        return tuple(located(name, folder) if name.endswith(ENDINGS) else name for name in names)
+
+    @property
+    def with_origin(self) -> bool:
+        """Notifications have a column `origin`."""
+        return self.dialect is not None if self.origin is None else self.origin
+
+    @property
+    def written(self) -> Written:
+        """How rules are written that do not say it themselves."""
+        return Written(self.dialect, self.pipeline, self.strict)
+
+    @property
+    def rules(self) -> str | None:
+        """The place of a file of subscriptions, or of a folder of rules; None: they are in a table."""
+        if self.file is not None:
+            return self.file
+        return self.path if self.dialect == "sigma" and self.format is None else None
 
     @property
     def kind(self) -> Literal["file", "table", "folder", "database"]:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from vedette.errors import InputError
@@ -20,6 +20,8 @@ from vedette.spark.lines import HEAD, TAIL
 from vedette.spark.pipeline.mistakes import meant
 
 NOTIFICATION = ("id", *HEAD)  # the columns that every notification has, before those that are kept
+ORIGIN = "origin"  # the last column, where notifications say where their subscriptions come from
+JSON_TEXT = "vedette.json"  # marks a column of texts that are JSON: within JSON they are what they say
 REJECT = ("id", "event", *TAIL)  # the columns of a quarantine
 
 _ID_DIGITS = 32
@@ -36,8 +38,8 @@ class Route(Protocol):
     def subscriptions(self) -> Sequence[str] | None: ...
 
 
-def notifications(outcomes: DataFrame) -> DataFrame:
-    """The outcomes that tell somebody something, with the id of each first.
+def notifications(outcomes: DataFrame, origins: DataFrame | None = None) -> DataFrame:
+    """The outcomes that tell somebody something, with the id of each first, and last where its subscription comes from.
 
     The id is a digest of the event's id, the subscription's id and the kind: the same match has the same id in every
     run, whatever version of the subscriptions made it, so whoever is told twice can know it.
@@ -52,7 +54,23 @@ def notifications(outcomes: DataFrame) -> DataFrame:
             said = F.to_json(F.array_sort(F.map_entries(name))) if name == "bindings" else F.to_json(name)
             identity = F.when(F.col(name).isNotNull(), _digest(*head, said)).otherwise(identity)
     told = outcomes.where(F.col("subscription").isNotNull())
-    return told.select(identity.alias("id"), *(named(name) for name in (*HEAD, *kept)))
+    rows = told.select(identity.alias("id"), *(named(name) for name in (*HEAD, *kept)))
+    if origins is None:
+        return rows
+    if ORIGIN in (name.lower() for name in kept):
+        raise InputError(
+            f"the attribute {ORIGIN!r} cannot be kept: notifications say there where their subscriptions come from\n"
+            "Hint: take it out of `keep`, or set origin = false in [subscriptions]"
+        )
+    return rows.join(F.broadcast(origins), "subscription", "left").select(
+        *(named(name) for name in rows.columns), F.col(ORIGIN).alias(ORIGIN, metadata={JSON_TEXT: True})
+    )
+
+
+def origins_of(origins: Mapping[str, str], spark: SparkSession) -> DataFrame:
+    """Where subscriptions come from, as rows that notifications are joined with: of each its id, and JSON."""
+    columns = [pa.array(origins.keys(), pa.string()), pa.array(origins.values(), pa.string())]
+    return spark.createDataFrame(pa.Table.from_arrays(columns, names=["subscription", ORIGIN]))
 
 
 def rejected(outcomes: DataFrame) -> DataFrame:

@@ -102,6 +102,7 @@ class _Run:
         calls = None if operators is None else operators.calls
         versions = self._stack.enter_context(self._watch(spark, schema, following, calls))
         self._warn_of_unmet(versions.current())
+        self._warn_of_left_out(versions.current())
         begun = time.perf_counter()
         work = MicroBatches(pipeline, source, schema, versions, sinks, quarantine, self._report)
         calling = None if operators is None else operators.calling
@@ -146,7 +147,19 @@ class _Run:
             for wanted in unmet(sink, subscribers, ids):
                 self._report.warn(f"the sink {sink.name} waits for {wanted}")
 
+    def _warn_of_left_out(self, version: Version) -> None:
+        """Rules that are right, and say what cannot be matched."""
+        given = self._pipeline.subscriptions
+        if version.left_out:
+            say, are = ("says", "is") if version.left_out == 1 else ("say", "are")
+            self._report.warn(
+                f"{counted(version.left_out, 'rule')} {say} what cannot be matched, and {are} left out: "
+                f"`vedette check {given.rules} --dialect {given.dialect}` says why",
+                lost=True,
+            )
+
     def _accepted(self, version: Version) -> None:
+        self._warn_of_left_out(version)
         self._report.note(
             f"New subscriptions: version {version.version} of {counted(version.subscriptions, 'subscription')}, "
             "from the next micro-batch on"

@@ -67,19 +67,20 @@ def session_of(pipeline: Pipeline) -> SparkSession:
 
 def store_of(config: SubscriptionsConfig, spark: SparkSession | None) -> Store:
     """Where subscriptions are kept; only tables and folders need a session."""
-    if config.file is not None:
-        path = local(config.file)
+    if config.rules is not None:
+        path = local(config.rules)
         if path is None:
             raise PipelineError(
-                f"the subscriptions {config.file} are not on this machine\n"
+                f"the subscriptions {config.rules} are not on this machine\n"
                 "Hint: name a folder of Parquet files that Spark can read as `path`, or copy the file here"
             )
-        return FileStore(path)
+        return FileStore(path, written=config.written)
     if config.database is not None:
-        return DatabaseStore(_with_password(config), table=str(config.table))
+        return DatabaseStore(_with_password(config), table=str(config.table), written=config.written)
     if spark is None:
         raise ValueError("a table of Spark needs a session")
-    return TableStore(spark, table=config.table, path=config.path, format=config.format or "parquet")
+    format = config.format or "parquet"
+    return TableStore(spark, table=config.table, path=config.path, format=format, written=config.written)
 
 
 def _with_password(config: SubscriptionsConfig) -> str:

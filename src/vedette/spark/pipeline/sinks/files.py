@@ -115,7 +115,7 @@ class FolderSink:
         if self._format == "parquet":
             typed(rows).write.parquet(staging)
         else:
-            rows.select(as_json(rows.columns).alias("value")).write.text(staging)
+            rows.select(as_json(rows).alias("value")).write.text(staging)
             for name in files.names(staging):
                 if (part := _PART.fullmatch(name)) is not None:
                     chunk = "" if part[2] in (None, "-c000") else part[2]

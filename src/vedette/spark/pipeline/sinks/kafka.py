@@ -83,6 +83,6 @@ class TopicSink:
         identity = F.struct(F.lit("id").alias("key"), F.encode("id", "UTF-8").alias("value"))
         return notifications.select(
             named(key).cast("string").alias("key"),
-            as_json(notifications.columns).alias("value"),
+            as_json(notifications).alias("value"),
             F.array(identity).alias("headers"),
         )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
@@ -21,7 +19,7 @@ from pyspark.sql.types import (
     VariantType,
 )
 
-from vedette.spark.pipeline.routing import named
+from vedette.spark.pipeline.routing import JSON_TEXT, named
 
 # Times are in UTC and to the microsecond, whatever the session's time zone is: the same row has the same text anywhere.
 _OPTIONS = {
@@ -33,9 +31,14 @@ _OPTIONS = {
 _PLAIN = (StringType, NumericType, BooleanType, BinaryType, DateType, TimestampType, TimestampNTZType)
 
 
-def as_json(columns: Iterable[str]) -> Column:
-    """One JSON object per row, with these columns that are not null."""
-    return F.to_json(F.struct(*(named(name) for name in columns)), _OPTIONS)
+def as_json(rows: DataFrame) -> Column:
+    """One JSON object per row, with the columns that are not null; texts that are JSON stand last, as they are."""
+    marked = [field.name for field in rows.schema.fields if JSON_TEXT in field.metadata]
+    text = F.to_json(F.struct(*(named(name) for name in rows.columns if name not in marked)), _OPTIONS)
+    for name in marked:
+        more = F.concat(text.substr(F.lit(1), F.length(text) - 1), F.lit(f',"{name}":'), named(name), F.lit("}"))
+        text = F.when(named(name).isNull(), text).otherwise(more)
+    return text
 
 
 def flat(rows: DataFrame) -> DataFrame:

@@ -130,7 +130,7 @@ class RequestSink:
     def write(self, notifications: DataFrame, batch: Batch) -> None:
         """Send all; raises if a request failed for good."""
         with described(notifications.sparkSession, batch.doing(f"send {self.name}")):
-            rows = notifications.select("id", as_json(notifications.columns).alias("body"))
+            rows = notifications.select("id", as_json(notifications).alias("body"))
             # By id, so that the same rows make the same requests whichever tasks they came from.
             spread = rows.repartition(_CONNECTIONS, "id").sortWithinPartitions("id")
             problems = [row.problem for row in spread.mapInArrow(self._receiver.send, _SENT).collect()]
