@@ -39,6 +39,8 @@ REGIONS = (
 NETWORKS = ("10.0.0.0/8", "192.168.1.1/32", "0.0.0.0/0", "2001:db8::/32", "::/0")
 REGEXES = ("", "a|b", r"^\d+$", "curl/[0-9]+", r"it's", r"(?i)x{2,5}", r"\pL+", "é.")
 
+EVENT_PATTERNS = ('{"a": ["x"]}', '{"a": {"b": [1, null, {"prefix": "it\'s"}]}, "c": [{"exists": false}]}')
+
 _finite = st.floats(allow_nan=False, allow_infinity=False)
 points = st.builds(ast.Point, _finite, _finite)
 places = st.builds(ast.Point, st.floats(-180, 180), st.floats(-90, 90))
@@ -68,13 +70,20 @@ def attributes() -> st.SearchStrategy[ast.Attribute]:
     return st.builds(ast.Attribute, paths)
 
 
+def views() -> st.SearchStrategy[ast.View]:
+    """Views of attributes, and of the whole event."""
+    paths_and_all = st.one_of(paths.filter(lambda path: path != "*"), st.just("*"))
+    return st.builds(ast.View, st.sampled_from(ast.READINGS), st.builds(ast.Attribute, paths_and_all))
+
+
 def operands(joins: bool = False) -> st.SearchStrategy[Any]:
     """Whatever can be compared."""
     simple: list[st.SearchStrategy[Any]] = [
         attributes(),
         attributes(),
         literals(),
-        st.builds(ast.Quantified, st.sampled_from(["any", "all"]), attributes()),
+        views(),
+        st.builds(ast.Quantified, st.sampled_from(["any", "all"]), st.one_of(attributes(), views())),
         st.builds(ast.Variable, plain_names),
     ]
     if joins:
@@ -98,14 +107,16 @@ def like_patterns(draw: st.DrawFn) -> tuple[str, str]:
 @st.composite
 def text_tests(draw: st.DrawFn, operand: st.SearchStrategy[Any]) -> ast.TextTest:
     """Tests of text."""
-    kind = draw(st.sampled_from(["like", "contains", "startswith", "endswith", "matches"]))
-    ignore_case = draw(st.booleans())
+    kind = draw(st.sampled_from(["like", "contains", "startswith", "endswith", "matches", "fits"]))
+    ignore_case = draw(st.booleans()) and kind != "fits"
     pattern: Any = draw(texts)
     escape = "\\"
     if kind == "like":
         pattern, escape = draw(like_patterns())
     elif kind == "matches":
         pattern = draw(st.sampled_from(REGEXES))
+    elif kind == "fits":
+        pattern = draw(st.sampled_from(EVENT_PATTERNS))
     elif kind == "contains" and not ignore_case:
         pattern = draw(constants.filter(lambda value: value is not None))
     return ast.TextTest(draw(operand), kind, ast.Literal(pattern), ignore_case, escape)

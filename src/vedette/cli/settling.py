@@ -43,7 +43,8 @@ def wanted_types(records: Iterable[SubscriptionRecord], schema: Schema, paths: f
             continue
         checked = _checked(expression, loose, record.when)
         for column in () if checked is None else checked.columns():
-            if column.path not in paths or column.other is not None or column.type == STRING:
+            plain = column.other is None and column.reading is None
+            if column.path not in paths or not plain or column.type == STRING:
                 continue
             if wanted.setdefault(column.path, column.type) != column.type:
                 return {}

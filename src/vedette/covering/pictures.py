@@ -11,7 +11,7 @@ from typing import Literal as OneOf
 from vedette.covering.boxes import EVERYTHING, Box, Space, Span
 from vedette.covering.cover_set import Answer, CoveringSet
 from vedette.covering.labels import FIRST, HIGHEST, LOWEST
-from vedette.covering.witness import values_at
+from vedette.covering.witness import has_value, value_at
 from vedette.errors import NotSupported
 from vedette.schema.keys import key, read
 from vedette.schema.types import Kind
@@ -208,7 +208,7 @@ class _Side:
     def __init__(self, space: Space, dimension: int, spans: Sequence[Span], answer: Answer) -> None:
         self._space, self._dimension = space, dimension
         column = space.dimensions[dimension].column
-        point = self._coordinate((answer.witness or {}).get(column.path))
+        point = self._coordinate(None if column.reading else (answer.witness or {}).get(column.path))
         bounds = sorted({end for span in spans for end in span if FIRST < end < HIGHEST})
         known = sorted({*bounds, *([] if point is None else [point])}) or [0]
         self._place = self._by_size(known) or self._by_order(known)
@@ -224,7 +224,7 @@ class _Side:
         dimension = self._space.dimensions[self._dimension]
         column = dimension.column
         test = "" if dimension.test is None else ", a test"
-        return (column.path if column.other in (None, column.path) else f"{column.path} and {column.other}") + test
+        return (column.name if column.other in (None, column.path) else f"{column.name} and {column.other}") + test
 
     def _coordinate(self, value: Any) -> int | None:
         dimension = self._space.dimensions[self._dimension]
@@ -245,8 +245,8 @@ class _Side:
 
     def _name(self, coordinate: int) -> str:
         """The value, without what only says that a bound is open."""
-        values = values_at(self._space, {self._dimension: coordinate})
-        value = next(iter(values.values()), coordinate)
+        known = has_value(self._space, self._dimension, coordinate)
+        value = value_at(self._space, self._dimension, coordinate) if known else coordinate
         return f"{value:g}" if isinstance(value, float) else str(value).rstrip("\0")[:10]
 
     def _by_size(self, known: Sequence[int]) -> Callable[[int], float] | None:
@@ -257,7 +257,7 @@ class _Side:
         def size(coordinate: int) -> float:
             if column.type.kind is not Kind.FLOAT:
                 return float(coordinate)
-            return float(values_at(self._space, {self._dimension: coordinate})[column.path])
+            return float(value_at(self._space, self._dimension, coordinate))
 
         least, most = size(known[0]), size(known[-1])
         if not least < most or most - least == float("inf"):

@@ -65,17 +65,24 @@ def values_at(space: Space, point: Point) -> dict[str, Any]:
     """Attributes and values of an event that is there, as JSON has them; attributes that are missing are left out."""
     values: dict[str, Any] = {}
     for number, coordinate in sorted(point.items()):
-        dimension = space.dimensions[number]
-        column = dimension.column
-        if dimension.test is not None or column.other is not None or coordinate == LOWEST:
-            continue
-        if column.type.kind.textual and not column.type.is_list:
-            lowest = LOWEST_KEYS[column.type.kind]
-            key: Any = space.text_at(number, coordinate) or lowest
-        else:
-            key = coordinate
-        values[column.path] = _value(column.type, key)
+        column = space.dimensions[number].column
+        if column.reading is None and has_value(space, number, coordinate):
+            values[column.path] = value_at(space, number, coordinate)
     return values
+
+
+def has_value(space: Space, number: int, coordinate: int) -> bool:
+    """Whether a coordinate stands for a value: not for what a test says, a comparison, or nothing there."""
+    dimension = space.dimensions[number]
+    return dimension.test is None and dimension.column.other is None and coordinate != LOWEST
+
+
+def value_at(space: Space, number: int, coordinate: int) -> Any:
+    """The value that a coordinate of a dimension stands for."""
+    type_ = space.dimensions[number].column.type
+    if not type_.kind.textual or type_.is_list:
+        return _value(type_, coordinate)
+    return _value(type_, space.text_at(number, coordinate) or LOWEST_KEYS[type_.kind])
 
 
 def _value(type_: Type, key: Any) -> Any:

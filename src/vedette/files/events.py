@@ -15,6 +15,7 @@ from vedette.files.parquet_events import ParquetEvents
 from vedette.files.sources import Source, source_of
 from vedette.schema.arrow_types import infer_arrow
 from vedette.schema.infer import Inference
+from vedette.schema.readings import EVERYTHING
 from vedette.schema.schema import Schema
 
 __all__ = ["EventChunk", "Events", "RejectedEvent", "read_events"]
@@ -53,7 +54,7 @@ class Events(Iterator[EventChunk]):
         self.parquet: ParquetEvents | None = None
         self.csv: CsvEvents | None = None
         if source.format == "parquet":
-            self.parquet = ParquetEvents(source, None if paths is None else _heads(paths))
+            self.parquet = ParquetEvents(source, _heads(paths))
             self._chunks = self.parquet.chunks(chunk)
         elif source.format == "csv":
             self.csv = CsvEvents(source, schema)
@@ -118,6 +119,7 @@ def _event(line: bytes) -> dict[str, object] | None:
     return event
 
 
-def _heads(paths: Iterable[str]) -> set[str]:
-    """The columns of a table that a path may lead to: itself, and what comes before its first dot."""
-    return {name for path in paths for name in (path, path.partition(".")[0])}
+def _heads(paths: Iterable[str] | None) -> set[str] | None:
+    """The columns of a table that a path may lead to: itself, and what comes before its first dot; None: all."""
+    heads = None if paths is None else {name for path in paths for name in (path, path.partition(".")[0])}
+    return None if heads is None or EVERYTHING in heads else heads

@@ -24,6 +24,7 @@ from vedette.language.ast import (
     Within,
 )
 from vedette.language.families import SUGGESTED, family, named
+from vedette.language.subjects import attribute_of
 from vedette.schema.types import Kind, Type
 
 # Addresses and times may be read from text, so text beside them makes the attribute a string.
@@ -35,9 +36,9 @@ def inferred(node: Filter, text: str) -> dict[str, Type]:
     types: dict[str, Type] = {}
     evidence = list(_evidence(node))
     contained = {id(operand) for operand in _contained(node)}
-    lists = {_attribute(operand).path for operand, _ in evidence if isinstance(operand, Quantified)}
+    lists = {attribute_of(operand).path for operand, _ in evidence if isinstance(operand, Quantified)}
     for operand, kind in evidence:
-        attribute = _attribute(operand)
+        attribute = attribute_of(operand)
         if operand is attribute and attribute.path in lists and id(attribute) in contained:
             continue  # `tags contains 'x'` beside `any(tags) …`: an element of the list
         found = Type(kind, isinstance(operand, Quantified))
@@ -54,13 +55,6 @@ def inferred(node: Filter, text: str) -> dict[str, Type]:
             )
         types[attribute.path] = Type(Kind.STRING, found.is_list)
     return types
-
-
-def _attribute(operand: Attribute | Quantified) -> Attribute:
-    found = operand.attribute if isinstance(operand, Quantified) else operand
-    if isinstance(found, View):
-        raise TypeError("a view has a type of its own")
-    return found
 
 
 def _contained(node: Filter) -> Iterator[Operand]:

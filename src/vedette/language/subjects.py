@@ -44,6 +44,14 @@ class Subject:
         return Column(path, INT, path)
 
 
+def attribute_of(operand: Attribute | Quantified) -> Attribute:
+    """The attribute that an operand is, or whose elements it is about; TypeError for a view, which is another thing."""
+    found = operand.attribute if isinstance(operand, Quantified) else operand
+    if isinstance(found, View):
+        raise TypeError(f"{named_subject(found)} is a view")
+    return found
+
+
 def named_subject(of: Attribute | View) -> str:
     """An attribute or a view as messages call it."""
     return f"{of.reading}({of.attribute.path})" if isinstance(of, View) else of.path

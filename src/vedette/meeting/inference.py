@@ -33,6 +33,7 @@ from vedette.language.ast import (
     Quantified,
     Range,
     TextTest,
+    View,
     Within,
 )
 from vedette.language.hints import shortened
@@ -268,8 +269,11 @@ def _uses(node: Filter) -> Iterator[tuple[Attribute, Use, bool]]:
 
 
 def _used(operand: Operand, use: Use) -> Iterator[tuple[Attribute, Use, bool]]:
-    if isinstance(operand, Quantified):
-        yield operand.attribute, use, True
+    read = operand.attribute if isinstance(operand, Quantified) else operand
+    if isinstance(read, View):  # refused later; its attribute is to be known then
+        yield read.attribute, Use.ANYTHING, False
+    elif isinstance(operand, Quantified) and isinstance(read, Attribute):
+        yield read, use, True
     elif isinstance(operand, Attribute):
         yield operand, use, False
     else:

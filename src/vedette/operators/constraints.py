@@ -29,12 +29,14 @@ from vedette.language.ast import (
     Range,
     TextTest,
     Variable,
+    View,
     Within,
 )
 from vedette.language.check import check
 from vedette.language.checked import Test
 from vedette.language.evaluate import Truth, every, opposite, some, tested
 from vedette.language.render import render
+from vedette.language.subjects import attribute_of, named_subject
 from vedette.language.variables import ends, inside
 from vedette.operators.values import calculated, compare
 from vedette.schema.keys import read
@@ -99,10 +101,12 @@ def reader(operand: Operand) -> Reader:
         name = operand.name
         return lambda bindings, value: bindings[name]
     if isinstance(operand, Attribute | Quantified):
-        path = operand.path if isinstance(operand, Attribute) else operand.attribute.path
+        path = attribute_of(operand).path
         return lambda bindings, value: value(path)
     if isinstance(operand, JoinVariable):
         raise TypeError(f"${operand.name} belongs to a pattern, not to operators")
+    if isinstance(operand, View):
+        raise TypeError(f"{named_subject(operand)} is a view, which is compared with constants only")
     op, left, right = operand.op, reader(operand.left), reader(operand.right)
     return lambda bindings, value: calculated(op, left(bindings, value), right(bindings, value))
 
@@ -182,10 +186,8 @@ def _operands(node: Test) -> tuple[Operand, ...]:
 
 def _paths(operands: Iterable[Operand]) -> Iterator[str]:
     for each in operands:
-        if isinstance(each, Attribute):
-            yield each.path
-        elif isinstance(each, Quantified):
-            yield each.attribute.path
+        if isinstance(each, Attribute | Quantified):
+            yield attribute_of(each).path
 
 
 def _renamed(node: _N, names: Mapping[str, str]) -> _N:

@@ -55,6 +55,6 @@ def _check(operand: Operand) -> None:
         _check(operand.left)
         _check(operand.right)
     elif not isinstance(operand, Literal | Attribute):
-        hint = f"hand in the list itself: {operand.attribute.path}" if isinstance(operand, Quantified) else None
+        hint = f"hand in the list itself: {render(operand.attribute)}" if isinstance(operand, Quantified) else None
         what = f"{render(operand)} cannot go into an operator: inputs are constants, attributes and arithmetic of them"
         raise InputError(what + (f"\nHint: {hint}" if hint else ""))

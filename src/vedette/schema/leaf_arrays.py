@@ -42,13 +42,11 @@ class Leaves:
     def add(self, array: Array, rows: Rows, *, objects: bool, in_list: bool = False) -> None:
         """The leaves of an array whose element i belongs to `rows[i]`; `objects`: also those inside of objects."""
         array = decoded(plain(array))
-        if array.null_count:
-            there = validity(array)
-            if in_list:
-                self.nulls.append(rows[~there])
-            array, rows = array.filter(pa.array(there)), rows[there]
         stored = array.type
-        if not len(array) or pa.types.is_null(stored):
+        there = validity(array) if array.null_count else None
+        if there is not None and in_list:
+            self.nulls.append(rows[~there])
+        if array.null_count == len(array):
             return
         if is_list(stored):
             start, elements, _ = list_parts(array)
@@ -58,10 +56,11 @@ class Leaves:
                 self.add(pc.struct_field(array, number), rows, objects=True)
         elif pa.types.is_map(stored):
             if objects:
-                places, owners = _last_entries(array)
-                self.add(array.items.take(pa.array(places)), rows[owners], objects=True)
+                items, owners = _items(array)
+                self.add(items, rows[owners], objects=True)
         else:
-            self.scalars.append(Scalars(rows, array))
+            kept = (rows, array) if there is None else (rows[there], array.filter(pa.array(there)))
+            self.scalars.append(Scalars(*kept))
 
     def present(self, size: int) -> NDArray[np.bool_]:
         """Which rows have a leaf."""
@@ -175,23 +174,33 @@ def _by_row(rows: list[Rows], size: int) -> tuple[NDArray[np.int64] | None, NDAr
     return np.argsort(joined, kind="stable"), start
 
 
-def _last_entries(maps: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The entries of maps, none of them null, and which map each is of; of a key that is there twice the last one."""
+def _items(maps: Array) -> tuple[Array, NDArray[np.int64]]:
+    """The items of maps, and which map each is of; of a key that is there twice the last one."""
     offsets = maps.offsets.to_numpy().astype(np.int64)
-    places = np.arange(offsets[0], offsets[-1])
-    owners = np.repeat(np.arange(len(maps)), np.diff(offsets))
-    encoded = plain(maps.keys.slice(offsets[0], len(places)))
-    encoded = encoded if pa.types.is_dictionary(encoded.type) else encoded.dictionary_encode()
-    kinds = len(encoded.dictionary)
+    lengths = np.diff(offsets)
+    places, owners = np.arange(offsets[0], offsets[-1]), np.repeat(np.arange(len(maps)), lengths)
+    items = maps.items.slice(offsets[0], len(places))
+    kept = _kept(maps, places, owners)
+    return (items, owners) if kept is None else (plain(items).take(pa.array(kept)), owners[kept])
+
+
+def _kept(maps: Array, places: NDArray[np.int64], owners: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    """Which entries count: not those of maps that are null, nor of a key that comes again; None: all."""
+    there = np.ones(len(owners), np.bool_)
+    if maps.null_count:
+        there = validity(maps)[owners]
+    keys = plain(maps.keys.slice(int(places[0]) if len(places) else 0, len(places)))
+    encoded = keys if pa.types.is_dictionary(keys.type) else keys.dictionary_encode()
+    kinds = max(1, len(encoded.dictionary))
     numbers = owners * kinds + encoded.indices.to_numpy(zero_copy_only=False)
     if len(maps) * kinds <= _FLAGS:
         seen = np.zeros(len(maps) * kinds, np.bool_)
         seen[numbers] = True
         if int(np.count_nonzero(seen)) == len(numbers):
-            return places, owners
+            return None if there.all() else np.flatnonzero(there)
     last = len(numbers) - 1 - np.unique(numbers[::-1], return_index=True)[1]
     last.sort()
-    return places[last], owners[last]
+    return last[there[last]]
 
 
 def _is_string(stored: Any) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vedette.schema.arrays import Array, validity
+from vedette.schema.arrays import Array, plain, validity
 
 # From so many keys on it pays to bring all items of a map into order, unless that takes too much memory.
 _SEVERAL = 5
@@ -39,7 +39,7 @@ class MapIndex:
         self._bounds = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(names)))])
         self._entries = entries[order]
         self._rows = np.repeat(np.arange(len(array)), lengths)[order]
-        self._items = array.items
+        self._items = plain(array.items)
         self._in_order: Array | None = None  # the items by key, once several keys have been asked for
         self._asked = 0
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import decimal
+import itertools
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from vedette.schema.arrays import Array, is_list, is_text, is_text_dictionary
+from vedette.schema.arrays import Array, is_list, is_text, is_text_dictionary, list_parts, plain, validity
 
 
 def python_values(array: Array) -> list[Any]:
@@ -15,42 +18,64 @@ def python_values(array: Array) -> list[Any]:
 
     Text that is not UTF-8 comes with lone surrogates, which `read` refuses.
     """
-    stored = _python_type(array.type)
-    if stored != array.type:
-        array = array.cast(stored, safe=False)
-    return [_tidied(value, stored) for value in array.to_pylist()]
+    # Level by level, because Arrow's casts of what is nested stumble over parts of nothing but nulls.
+    array = plain(array)
+    stored = array.type
+    if is_list(stored):
+        start, elements, present = list_parts(array)
+        found = python_values(elements)
+        bounds = zip(start[:-1].tolist(), start[1:].tolist(), present.tolist(), strict=True)
+        return [found[first:last] if there else None for first, last, there in bounds]
+    if pa.types.is_struct(stored):
+        return _structs(array)
+    return _maps(array) if pa.types.is_map(stored) else _scalars(array)
 
 
-def _python_type(stored: Any) -> Any:
-    types = pa.types
-    if types.is_timestamp(stored) and stored.unit == "ns":
-        return pa.timestamp("us", stored.tz)
-    if is_text(stored) or is_text_dictionary(stored):
-        return pa.large_binary()
-    if types.is_struct(stored):
-        return pa.struct([field.with_type(_python_type(field.type)) for field in stored])
-    if types.is_map(stored):
-        return pa.map_(stored.key_type, _python_type(stored.item_type))
-    if types.is_list(stored) or types.is_large_list(stored):
-        return pa.large_list(_python_type(stored.value_type))
-    return stored
+def _structs(array: Array) -> list[Any]:
+    names = [field.name for field in array.type]
+    numbers = [number for number, name in enumerate(names) if names.count(name) == 1]
+    there = validity(array).tolist()
+    if not numbers:
+        return [{} if present else None for present in there]
+    named = [names[number] for number in numbers]
+    columns = [python_values(pc.struct_field(array, number)) for number in numbers]
+    rows = zip(there, zip(*columns, strict=True), strict=True)
+    return [dict(zip(named, row, strict=True)) if present else None for present, row in rows]
 
 
-def _tidied(value: Any, stored: Any) -> Any:
-    types = pa.types
+def _maps(array: Array) -> list[Any]:
+    offsets = array.offsets.to_numpy().astype(np.int64)
+    first, size = int(offsets[0]), int(offsets[-1] - offsets[0])
+    keys = array.keys.slice(first, size).to_pylist()
+    items = python_values(array.items.slice(first, size))
+    bounds = itertools.pairwise((offsets - first).tolist())
+    return [
+        dict(zip(keys[low:high], items[low:high], strict=True)) if there else None
+        for (low, high), there in zip(bounds, validity(array).tolist(), strict=True)
+    ]
+
+
+def _scalars(array: Array) -> list[Any]:
+    stored = array.type
+    if pa.types.is_timestamp(stored) and stored.unit == "ns":
+        return list(array.cast(pa.timestamp("us", stored.tz), safe=False).to_pylist())
+    if is_text_dictionary(stored):
+        array = array.dictionary_decode()
+    if is_text(array.type):
+        return [None if value is None else _decoded(value) for value in array.cast(pa.large_binary()).to_pylist()]
+    if pa.types.is_decimal(stored):
+        return [_number(value) for value in array.to_pylist()]
+    return [_decoded(value) if isinstance(value, bytes) else value for value in array.to_pylist()]
+
+
+def _decoded(value: bytes) -> str:
+    return value.decode("utf-8", "surrogateescape")
+
+
+def _number(value: decimal.Decimal | None) -> int | float | None:
     if value is None:
         return None
-    if types.is_struct(stored):
-        return {field.name: _tidied(value[field.name], field.type) for field in stored}
-    if types.is_map(stored):
-        return {key: _tidied(item, stored.item_type) for key, item in value}
-    if is_list(stored):
-        return [_tidied(item, stored.value_type) for item in value]
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "surrogateescape")
-    if isinstance(value, decimal.Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
-    return value
+    return int(value) if value == value.to_integral_value() else float(value)
 
 
 def without_nulls(value: Any) -> Any:

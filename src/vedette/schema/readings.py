@@ -74,8 +74,8 @@ def _seeker(path: str) -> Viewer:
         value = event.get(path, _NOTHING)
         if value is not _NOTHING and value is not None:
             return value
-        below = event.get(head)
-        found = _NOTHING
+        below: Any = event.get(head)
+        found: Any = _NOTHING
         if isinstance(below, Mapping):
             found = inside(below)
         elif _is_list(below):

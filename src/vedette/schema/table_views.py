@@ -61,11 +61,13 @@ class TableViews:
             if reading in ("text", "nested"):
                 return self._text(path) if reading == "text" else self._nested(path)
             return self._leaves_at(path).lists(reading, self._table.size)
-        except NotPlain:
+        except (NotPlain, pa.ArrowNotImplementedError):  # Arrow cannot take elements of everything
             read = viewer(reading, path)
             return values_column([read(event) for event in self._table.dicts((path,))], TYPES[reading], None)
 
     def _text(self, path: str) -> TextColumn:
+        if path == EVERYTHING:
+            raise NotPlain
         places = self._places(path)
         codes = np.full(self._table.size, -1, np.int32)
         if not places:

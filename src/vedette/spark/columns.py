@@ -21,6 +21,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StringType
 
 from vedette.errors import SchemaError
 from vedette.schema.columns import Column
+from vedette.schema.readings import EVERYTHING
 from vedette.schema.schema import Schema
 from vedette.schema.tables import check_stored
 from vedette.spark.types import arrow_type, plain_type, spark_type
@@ -59,8 +60,11 @@ def sent_columns(
 
     `field` gives the DataFrame's n-th column. SchemaError where an attribute leads to what cannot be matched.
     """
-    plan = _Plan(columns, schema, stored, field)
-    return plan.sent(), plan.nowhere
+    plan = _Plan([column for column in columns if EVERYTHING not in column.paths], schema, stored, field)
+    sent = plan.sent()
+    if any(EVERYTHING in column.paths for column in columns):  # which holds all the others
+        sent = whole_columns(set(stored.names), stored, field)
+    return sent, plan.nowhere
 
 
 def whole_columns(names: Collection[str], stored: StructType, field: Fields) -> list[Sent]:
@@ -80,9 +84,8 @@ class _Plan:
         self.nowhere: list[str] = []
         self._types: dict[str, list[Column]] = {}
         for column in columns:
-            for path in (column.path, column.other):
-                if path is not None:
-                    self._types.setdefault(path, []).append(column)
+            for path in column.paths:
+                self._types.setdefault(path, []).append(column)
 
     def sent(self) -> list[Sent]:
         """The columns, none of whose names is there twice."""
@@ -98,7 +101,7 @@ class _Plan:
                 nested.add(path)
             elif not places:
                 self.nowhere.append(path)
-            elif not isinstance(places[0].type, NullType):
+            elif not isinstance(places[0].type, NullType) and (self._is_typed(path) or _can_cross(places[0].type)):
                 alone[path] = self._checked(path, places[0])
         maps = Counter(place.map for place in alone.values() if place.map is not None)
         nested |= {path for path, place in alone.items() if place.map is not None and maps[place.map] > _MOST_KEYS}
@@ -129,8 +132,14 @@ class _Plan:
     def _pruned(self, number: int, rests: set[str | None]) -> SparkColumn | None:
         return _pruned(self._field(number), plain_type(self._stored[number].dataType), rests)
 
+    def _is_typed(self, path: str) -> bool:
+        """Somebody reads the path as a type, and not only leniently, by a view."""
+        return any(column.reading is None for column in self._types[path])
+
     def _only_lists(self, path: str) -> bool:
         """Whoever reads the path expects a list of it."""
+        if any(column.reading is not None for column in self._types[path]):  # to which a null is nothing there
+            return False
         declared = self._schema.type_of(path)
         if declared is not None:
             return declared.is_list
@@ -138,10 +147,10 @@ class _Plan:
 
     def _checked(self, path: str, place: _Place) -> _Place:
         """Say now, and not in the middle of a job, what is known from types alone."""
-        if self._schema.takes_all(path):  # as a text, if need be
+        if self._schema.takes_all(path) or not self._is_typed(path):  # as a text, if need be
             return place
         declared = self._schema.type_of(path)
-        read_as = declared or self._types[path][0].type
+        read_as = declared or next(column.type for column in self._types[path] if column.reading is None)
         check_stored(arrow_type(place.type), path, read_as, declared is not None)
         if place.type == ArrayType(NullType()) and read_as.is_list:
             return replace(place, column=place.column.cast(spark_type(read_as)))

@@ -30,9 +30,8 @@ def warm_up(matcher: Matcher) -> None:
     event: dict[str, Any] = {}
     for column in matcher.segment.codebook.columns:
         value = _VALUES.get(column.type.kind)
-        for path in (column.path, column.other):
-            if path is not None:
-                _put(event, path.split("."), [value] if column.type.is_list else value)
+        for path in column.paths:
+            _put(event, path.split("."), [value] if column.type.is_list else value)
     rejects: list[Reject] = []  # an attribute may be asked for as two types, of which only one has its value here
     rows = matcher.match_rows([event, {}], ordered=True, rejects=rejects)
     nothing = Labels(np.zeros(len(matcher) + 1, np.int64), np.zeros(0, np.uint8))

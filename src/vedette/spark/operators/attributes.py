@@ -9,6 +9,7 @@ from pyspark.sql.types import StructType
 
 from vedette.operators.matcher import OperatorMatcher
 from vedette.schema.columns import Column
+from vedette.schema.readings import EVERYTHING
 from vedette.schema.schema import Schema
 from vedette.spark.columns import Fields, Sent, sent_columns, whole_columns
 
@@ -40,8 +41,14 @@ def sent_for(
                 whole |= {path, path.partition(".")[0]}
         if matcher.paths is None:
             whole |= set(stored.names)
+    if any(EVERYTHING in column.paths for column in wanted):
+        whole |= set(stored.names)
     there = _whole(wanted, whole, stored)
-    alone = [column for column in wanted if not any(_leads(path, there) for path in _paths(column))]
+    alone = [
+        column
+        for column in wanted
+        if EVERYTHING not in column.paths and not any(_leads(path, there) for path in column.paths)
+    ]
     sent, nowhere = sent_columns(alone, schema, stored, field)
     nowhere += sorted(path for path in whole if "." not in path and path not in there)
     return Looked([*sent, *whole_columns(there, stored, field)], nowhere)
@@ -50,17 +57,13 @@ def sent_for(
 def _whole(wanted: Iterable[Column], whole: set[str], stored: StructType) -> set[str]:
     """The names of columns that cross whole: with one of two attributes that are compared, the other one does."""
     there = whole & set(stored.names)
-    pairs = [_paths(column) for column in wanted if column.other is not None]
+    pairs = [column.paths for column in wanted if column.other is not None]
     while True:
         more = {each for pair in pairs if any(_leads(path, there) for path in pair) for each in pair}
         more = ({*more, *(path.partition(".")[0] for path in more)} & set(stored.names)) - there
         if not more:
             return there
         there |= more
-
-
-def _paths(column: Column) -> list[str]:
-    return [path for path in (column.path, column.other) if path is not None]
 
 
 def _leads(path: str, whole: set[str]) -> bool:

@@ -57,14 +57,14 @@ class Now(NamedTuple):
     def text(self) -> str:
         """As the property says it."""
         filters = self.filters and [self.filters.version, self.filters.folder, self.filters.file]
-        columns = [[each.path, str(each.type), each.other] for each in self.columns]
+        columns = [[each.path, str(each.type), each.other, each.reading] for each in self.columns]
         return orjson.dumps([self.patterns, filters, columns, self.known and list(self.known)]).decode()
 
     @classmethod
     def of_text(cls, text: str) -> Now:
         """What `text` gave."""
         patterns, filters, columns, known = orjson.loads(text)
-        read = tuple(Column(path, parse_type(type_), other) for path, type_, other in columns)
+        read = tuple(Column(path, parse_type(type_), other, reading) for path, type_, other, reading in columns)
         return cls(patterns, filters and Shipped(*filters), read, known and Known(*known))
 
 

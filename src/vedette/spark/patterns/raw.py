@@ -100,7 +100,7 @@ def coded_chunks(batches: Iterator[pa.RecordBatch], task: RawTask) -> Iterator[C
     shipped, more = (task.filters, task.columns) if current is None else (current.filters, current.columns)
     filters = None if shipped is None else opened(shipped)
     columns = () if filters is None else tuple(dict.fromkeys((*columns_read(filters, task.given), *more)))
-    told_by_filters = {path for column in columns for path in column.paths}
+    told_by_filters = {path for column in columns if column.reading is None for path in column.paths}
     latest: int | None = None
     with nullcontext() if caller is None or not patterns.calls else hosted(caller):
         for batch in batches:
