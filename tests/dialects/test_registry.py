@@ -21,7 +21,6 @@ def test_a_rule_becomes_a_text_with_what_it_says_of_itself(standin: str) -> None
 
 def test_pipelines_are_handed_on(standin: str) -> None:
     assert vd.translate({"a": 1}, dialect=standin, pipelines=["a=b"]).when == "b = 1"
-    pytest.importorskip("vedette.dialects.eventbridge")
     with pytest.raises(InputError, match="know no pipelines"):
         vd.translate({"source": ["x"]}, dialect="eventbridge", pipelines=["a=b"])
 

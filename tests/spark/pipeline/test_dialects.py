@@ -6,18 +6,20 @@ import datetime as dt
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import pyarrow.parquet as pq
 import pytest
 
 from tests.spark.pipeline.test_run import Heard
 from tests.spark.pipeline.workplace import Workplace, pairs
+from vedette.dialects.registry import NAMES
 from vedette.errors import InputError, PipelineError
 from vedette.files.subscriptions import PLAINLY, Written
 from vedette.schema.schema import Schema
 from vedette.spark.pipeline.checkpoint import Ledger, SparkLog
 from vedette.spark.pipeline.config import load
+from vedette.spark.pipeline.models import DialectName
 from vedette.spark.pipeline.routing import notifications, origins_of
 from vedette.spark.pipeline.run import run
 from vedette.spark.pipeline.sinks.rows import as_json, flat, typed
@@ -114,6 +116,10 @@ def test_without_asking_for_it_nothing_is_added(place: Workplace, spark: SparkSe
 
 
 # ---------------------------------------------------------------- the file
+
+
+def test_the_file_knows_every_dialect() -> None:
+    assert get_args(DialectName) == NAMES
 
 
 @pytest.mark.parametrize(
