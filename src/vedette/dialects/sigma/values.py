@@ -101,7 +101,7 @@ def _like(operand: ast.Operand, parts: Sequence[Piece], cased: bool) -> ast.Filt
     match _tidied(parts):
         case []:
             return ast.Comparison(operand, ast.Comparator.EQ, ast.Literal(""))
-        case [Wildcard.ANY]:
+        case [Wildcard.ANY] if not isinstance(operand, ast.Quantified):
             return ast.Not(missing(operand))
         case [str(text)] if cased or text.lower() == text == text.upper():
             return ast.Comparison(operand, ast.Comparator.EQ, ast.Literal(text))
