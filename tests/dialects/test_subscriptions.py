@@ -76,6 +76,21 @@ def test_another_title_is_another_version(subscriptions: vd.Subscriptions) -> No
     assert subscriptions.compile().version != version
 
 
+def test_origins_of_those_that_are_left(standin: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vedette.matching.subscriptions._TIDY", 2)
+    found = vd.Subscriptions(SCHEMA)
+    for number in range(6):
+        found.add(f"s{number}", "a = 1", origin={"n": number})
+    for number in (0, 1, 2, 3):
+        found.remove(f"s{number}")  # swept out on the way
+    found.replace("s4", "a = 2", origin={"n": "new"})
+    found.add("s0", {"a": 3}, dialect=standin)
+    expected = {"s5": '{"n":5}', "s4": '{"n":"new"}'}
+    assert found.told() == expected
+    assert found.compile().told() == expected
+    assert [found.origin(id_) for id_ in ("s0", "s4", "s5")] == [{}, {"n": "new"}, {"n": 5}]
+
+
 def test_patterns_and_filters_with_operators_have_one_too(standin: str, tmp_path: Path) -> None:
     subscriptions = vd.Subscriptions(SCHEMA)
     subscriptions.add("pattern", "[a = 1] ; [a = 2] within 1 h", origin={"title": "Rising"})

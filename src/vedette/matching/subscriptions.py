@@ -247,15 +247,17 @@ class Subscriptions:
 
     def told(self) -> dict[str, str]:
         """Id -> what notifications say of its origin, as JSON; only those of which there is something to say."""
-        found = self.drawn().records.told() if self._has_origins() else {}
+        first, older = self._first(), {} if self._older is None else self._older.records.told()
+        found = {id_: facts for id_, facts in older.items() if 0 <= self._ordinals.get(id_, -1) < first}
+        for number, origin in self._draft.origins.items():
+            id_ = self._draft.ids[number]
+            if origin.facts is not None and self._ordinals.get(id_) == first + number:
+                found[id_] = origin.facts
         for id_ in (*self._patterns, *self._with_operators):
             facts = (self._beside(id_).origin or NO_ORIGIN).facts
             if facts is not None:
                 found[id_] = facts
         return found
-
-    def _has_origins(self) -> bool:
-        return bool(self._draft.origins) or (self._older is not None and self._older.records.has_origins)
 
     def _beside(self, id_: str) -> PatternRecord | OperatorRecord:
         """One that no index holds."""

@@ -245,6 +245,7 @@ def test_origins_in_rows(spark: SparkSession) -> None:
     assert said["e1r"]["origin"] == json.loads(facts)
     assert list(said["e1r"])[-1] == "origin"
     assert "origin" not in said["e1plain"]
+    assert [field.name for field in typed(told).schema if field.metadata] == []
     for columns in (flat(told), typed(told)):
         assert {row.subscription: row.origin for row in columns.collect()} == {"r": facts, "plain": None}
     with pytest.raises(InputError, match="'origin' cannot be kept"):

@@ -13,6 +13,7 @@ from pyspark.sql.types import (
     NullType,
     NumericType,
     StringType,
+    StructField,
     StructType,
     TimestampNTZType,
     TimestampType,
@@ -33,7 +34,7 @@ _PLAIN = (StringType, NumericType, BooleanType, BinaryType, DateType, TimestampT
 
 def as_json(rows: DataFrame) -> Column:
     """One JSON object per row, with the columns that are not null; texts that are JSON stand last, as they are."""
-    marked = [field.name for field in rows.schema.fields if JSON_TEXT in field.metadata]
+    marked = [field.name for field in rows.schema.fields if _is_json(field)]
     text = F.to_json(F.struct(*(named(name) for name in rows.columns if name not in marked)), _OPTIONS)
     for name in marked:
         more = F.concat(text.substr(F.lit(1), F.length(text) - 1), F.lit(f',"{name}":'), named(name), F.lit("}"))
@@ -55,6 +56,18 @@ def flat(rows: DataFrame) -> DataFrame:
 
 
 def typed(rows: DataFrame) -> DataFrame:
-    """The rows with columns of nothing but nulls as texts, for formats in which every column has a type."""
-    empty = [field.name for field in rows.schema.fields if isinstance(field.dataType, NullType)]
-    return rows.withColumns({name: named(name).cast("string") for name in empty}) if empty else rows
+    """The rows with columns of nothing but nulls as texts, for formats in which every column has a type.
+
+    Marks are for this program alone: whoever reads the columns again sees texts.
+    """
+    changed = {}
+    for field in rows.schema.fields:
+        if isinstance(field.dataType, NullType):
+            changed[field.name] = named(field.name).cast("string")
+        elif _is_json(field):
+            changed[field.name] = named(field.name).alias(field.name, metadata={})
+    return rows.withColumns(changed) if changed else rows
+
+
+def _is_json(field: StructField) -> bool:
+    return JSON_TEXT in field.metadata
