@@ -73,6 +73,15 @@ def canonical(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def is_figure(leaf: Any) -> bool:
+    """A text that JSON reads as a number."""
+    try:
+        read = json.loads(leaf) if isinstance(leaf, str) and leaf == leaf.strip() else None
+    except ValueError:
+        return False
+    return isinstance(read, int | float) and not isinstance(read, bool) and math.isfinite(read)
+
+
 def expected_lists(event: Mapping[str, Any], reading: str, path: str) -> list[Any] | None:
     """What the views that are lists read, in any order."""
     found = [leaf for value in reached(event, path) for leaf in scalars(value, path == "*")]
@@ -82,6 +91,7 @@ def expected_lists(event: Mapping[str, Any], reading: str, path: str) -> list[An
     return {
         "strings": [leaf for leaf in found if isinstance(leaf, str)],
         "numbers": [float(number) for number in numbers],
+        "figures": [float(leaf) for leaf in (*numbers, *filter(is_figure, found))],
         "leaves": [canonical(leaf) for leaf in found],
         "texts": [leaf if isinstance(leaf, str) else canonical(leaf) for leaf in found if leaf is not None],
     }[reading]
@@ -245,6 +255,20 @@ def test_values_that_json_has_no_type_for(value: Any, text: str) -> None:
     assert viewer("text", "a")({"a": value}) == text
     (column,) = encode([{"a": value}], [Column("a", TYPES["text"], None, "text")], OPEN).data.values()
     assert unpack(column) == [text.encode()]
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("12", 12), ("-0.5", -0.5), ("+3", 3), (".5", 0.5), ("5.", 5), ("1e3", 1000), ("007", 7), ("1e999", math.inf)],
+)
+def test_figures_are_numbers_and_texts_that_are_written_as_one(text: str, number: float) -> None:
+    table = pa.table({"a": [text, "x", None], "b": [number, 1.5, None]})
+    for view, values in (("a", [[number], [], None]), ("b", [[number], [1.5], None])):
+        assert [viewer("figures", view)(row) for row in table.to_pylist()] == [
+            [] if value is None else value for value in values
+        ]
+    wrong = ["", " 1", "1 ", "0x10", "1,5", "nan", "inf", "Infinity", "١", "1_000", "e5", ".", "+", "true", True, None]
+    assert viewer("figures", "a")({"a": [*wrong, 5, text]}) == [5, number]
 
 
 def test_numbers_beyond_all_floats_are_infinite() -> None:

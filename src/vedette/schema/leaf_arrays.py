@@ -13,10 +13,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from vedette.schema.arrays import Array, array_column, is_list, is_text, is_text_dictionary, list_parts, plain, validity
+from vedette.schema.arrays import (
+    Array,
+    array_column,
+    float_keys,
+    is_list,
+    is_text,
+    is_text_dictionary,
+    list_parts,
+    plain,
+    validity,
+)
 from vedette.schema.columns import KeyColumn, ListColumn, TextColumn
 from vedette.schema.python_values import python_values
-from vedette.schema.readings import json_leaf, leaf, leaf_text
+from vedette.schema.readings import figure_of, json_leaf, leaf, leaf_text
 from vedette.schema.texts import merged
 from vedette.schema.types import FLOAT
 
@@ -71,8 +81,8 @@ class Leaves:
 
     def lists(self, reading: str, size: int) -> ListColumn:
         """What the leaves are to a view, as a list of each row."""
-        if reading == "numbers":
-            return self._numbers(size)
+        if reading in ("numbers", "figures"):
+            return self._numbers(size, in_texts=reading == "figures")
         rows, codes, distinct = [], [], _Distinct()
         for each in self.scalars:
             if reading != "strings" or _is_string(each.values.type):
@@ -87,7 +97,7 @@ class Leaves:
         elements = TextColumn(joined if order is None else joined[order], distinct.values)
         return ListColumn(start, elements, self.present(size))
 
-    def _numbers(self, size: int) -> ListColumn:
+    def _numbers(self, size: int, *, in_texts: bool) -> ListColumn:
         rows, keys = [], []
         for each in self.scalars:
             if _is_number(each.values.type):
@@ -95,6 +105,12 @@ class Leaves:
                 assert isinstance(column, KeyColumn)
                 rows.append(each.rows)
                 keys.append(column.keys)
+            elif in_texts and _is_string(each.values.type):
+                found = texts(each.values)
+                figures = [figure_of(value.decode()) for value in found.values]
+                written = np.array([figure is not None for figure in figures], np.bool_)[found.codes]
+                rows.append(each.rows[written])
+                keys.append(float_keys(np.array([figure or 0.0 for figure in figures]))[found.codes[written]])
         order, start = _by_row(rows, size)
         joined = np.concatenate([np.zeros(0, np.int64), *keys])
         joined = joined if order is None else joined[order]

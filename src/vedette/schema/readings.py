@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from json.encoder import encode_basestring
 from typing import Any, Final, TypeAlias
@@ -31,7 +32,9 @@ TYPES: Final[Mapping[str, Type]] = {
     "strings": Type(Kind.STRING, is_list=True),
     "leaves": Type(Kind.STRING, is_list=True),
     "numbers": Type(FLOAT.kind, is_list=True),
+    "figures": Type(FLOAT.kind, is_list=True),
 }
+_FIGURE: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _NOTHING: Final = object()  # what a path finds where there is not even a null
 
 
@@ -185,9 +188,17 @@ def number_of(value: Leaf) -> float | None:
         return math.inf if value > 0 else -math.inf
 
 
+def figure_of(value: Leaf) -> float | None:
+    """A leaf as a float, also if it is a text that is written as a number; None if it is neither."""
+    if isinstance(value, str):
+        return float(value) if _FIGURE.fullmatch(value) else None
+    return number_of(value)
+
+
 _SELECTED: Final[Mapping[str, Callable[[list[Leaf]], list[Any]]]] = {
     "strings": lambda found: [each for each in found if isinstance(each, str)],
     "numbers": lambda found: [number for each in found if (number := number_of(each)) is not None],
+    "figures": lambda found: [number for each in found if (number := figure_of(each)) is not None],
     "texts": lambda found: [text for each in found if (text := leaf_text(each)) is not None],
     "leaves": lambda found: [json_leaf(each) for each in found],
 }

@@ -1,7 +1,7 @@
 """What a rule of Sigma says of one event, straight from its detection: no pySigma, no language, nothing fast.
 
 Knows what `random_rules` makes: lists, wildcards without escapes, `contains`, `startswith`, `endswith`, `all`, `cased`,
-`re`, `cidr`, `exists`, `gt`, `lt`, `neq`, `fieldref`, null, keywords, `1 of`, `all of`, `and`, `or`, `not` and parentheses.
+`re`, `cidr`, `exists`, `gt`, `lt`, `neq`, `fieldref`, null, keywords, `1 of`, `all of`, conditions with parentheses.
 """
 
 from __future__ import annotations

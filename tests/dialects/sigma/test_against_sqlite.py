@@ -1,6 +1,6 @@
 """Random rules against what another backend of pySigma makes of them: SQL, carried out by SQLite.
 
-It compares numbers in order as texts, reads `true` as 1 too, and takes only missing values for null: these are left out.
+It orders numbers as texts, reads `true` as 1 too, and takes only missing values for null: these are left out.
 """
 
 from __future__ import annotations

@@ -64,9 +64,9 @@ def number_text(number: int | float) -> str:
 
 
 def compared(field: str, op: CompareOperators, number: int | float) -> ast.Filter:
-    """The attribute is a number below or above another."""
-    numbers = ast.Quantified("any", ast.View("numbers", ast.Attribute(field)))
-    return ast.Comparison(numbers, _COMPARATORS[op], ast.Literal(number))
+    """The attribute is a number below or above another, or a text that is written like one."""
+    figures = ast.Quantified("any", ast.View("figures", ast.Attribute(field)))
+    return ast.Comparison(figures, _COMPARATORS[op], ast.Literal(number))
 
 
 def expression_test(operand: ast.Operand, value: SigmaRegularExpression) -> ast.Filter:
