@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 
-TEXT_CHARACTERS: Final = 1_000_000  # of a pattern; AWS takes 4,096
+TEXT_CHARACTERS: Final = 1_000_000  # of a pattern; AWS takes 2,048, or more where a quota is raised
 NESTING: Final = 64  # objects and lists inside one another
 
 
