@@ -219,12 +219,11 @@ class _Checker:
             left, right = right, left
             test = Comparison(left, MIRRORED[node.op], right, node.span)
         columns = []
-        for view in (left, right):
-            subject = self._subject(view)
+        for view, other in ((left, right), (right, left)):
             if view.reading != "text":
                 hint = "a view is compared with a constant, and text(…) also with another text(…)"
-                self._fail(f"{subject.name} cannot be compared with {named_subject(right)}", view.span, hint)
-            columns.append(subject.column(Kind.STRING, False))
+                self._fail(f"{named_subject(view)} cannot be compared with {named_subject(other)}", view.span, hint)
+            columns.append(self._subject(view).column(Kind.STRING, False))
         both = Column(left.attribute.path, INT, right.attribute.path, "text")
         return PairAtom(node, test, both, columns[0], columns[1])
 
