@@ -96,7 +96,7 @@ class _At:
 
     def _numeric(self, test: Numeric) -> ast.Filter:
         numbers = self.some("numbers")
-        low, high = ast.Literal(test.low), ast.Literal(test.high)
+        low, high = _number(test.low), _number(test.high)
         if test.low is not None and test.high is not None:
             if test.low == test.high:
                 return ast.Comparison(numbers, ast.Comparator.EQ, low)
@@ -122,6 +122,11 @@ class _At:
         strings = self.every("strings")
         all_pass = _string_test(strings, only) if only is not None else _some_test(strings, tests)
         return ast.Or((ast.Not(all_pass), some_other))
+
+
+def _number(value: float | None) -> ast.Literal:
+    """A whole number without a point, which is how it was written more often than not."""
+    return ast.Literal(int(value) if value is not None and value.is_integer() and abs(value) < 2**53 else value)
 
 
 def _among(operand: ast.Operand, texts: Sequence[str]) -> ast.Filter:
