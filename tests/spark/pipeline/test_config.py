@@ -280,10 +280,10 @@ def test_a_file_that_is_something_else_is_not_read_to_its_end(folder: Path, monk
     read = 0
     checked = subscriptions._checked
 
-    def counted(record: object, line: int, role: subscriptions.Role) -> object:
+    def counted(record: object, line: int, role: subscriptions.Role, written: subscriptions.Written) -> object:
         nonlocal read
         read += 1
-        return checked(record, line, role)
+        return checked(record, line, role, written)
 
     monkeypatch.setattr(subscriptions, "_checked", counted)
     (folder / "subscriptions.jsonl").write_text('{"price": 1}\n' * 50_000)
