@@ -19,7 +19,7 @@ import pytest
 from tests.random_json import NAMES, random_event, random_table
 from tests.schema.unpack import unpack
 from vedette.errors import InputError
-from vedette.schema.columns import Column
+from vedette.schema.columns import Column, KeyColumn
 from vedette.schema.encode import encode
 from vedette.schema.keys import float_key
 from vedette.schema.one import prepare_one
@@ -158,7 +158,7 @@ def keys(column: Column, value: Any) -> Any:
     if value is None or column.type != TYPES[column.reading or ""]:
         return None
     if not column.type.is_list:
-        return value.encode()
+        return value if isinstance(value, int) else value.encode()
     return [float_key(each) if isinstance(each, float) else each.encode() for each in value]
 
 
@@ -269,6 +269,26 @@ def test_figures_are_numbers_and_texts_that_are_written_as_one(text: str, number
         ]
     wrong = ["", " 1", "1 ", "0x10", "1,5", "nan", "inf", "Infinity", "١", "1_000", "e5", ".", "+", "true", True, None]
     assert viewer("figures", "a")({"a": [*wrong, 5, text]}) == [5, number]
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [
+        *((7, 7), (7.0, 7), (-0.0, 0), (decimal.Decimal(7), 7), ("7", 7), ("+7", 7), ("-007", -7), ("-0", 0)),
+        *((2**63 - 1, 2**63 - 1), (-(2**63), -(2**63)), (str(2**63 - 1), 2**63 - 1), (2**63, None), (str(2**63), None)),
+        *((7.5, None), ("7.0", None), (" 7", None), ("7\n", None), ("", None), ("+", None), ("١", None), ("1_0", None)),
+        *((True, None), (None, None), ([7], None), ({"b": 7}, None), ("1" * 5_000, None), (1e300, None)),
+    ],
+)
+def test_integers_are_whole_numbers_and_texts_that_are_written_as_one(value: Any, number: int | None) -> None:
+    assert viewer("integer", "a")({"a": value}) == number
+    assert viewer("integer", "a.b")({"a": {"b": value}}) == number
+    for events in ([{"a": value}, {}], pa.table({"a": [value, None]}) if not isinstance(value, int) else None):
+        if events is not None:
+            (column,) = encode(events, [Column("a", TYPES["integer"], None, "integer")], OPEN).data.values()
+            assert isinstance(column, KeyColumn)
+            assert column.present.tolist() == [number is not None, False]
+            assert number is None or column.keys[0] == number
 
 
 def test_numbers_beyond_all_floats_are_infinite() -> None:

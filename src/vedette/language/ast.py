@@ -78,7 +78,7 @@ class Attribute:
     span: Span = _span()
 
 
-Reading: TypeAlias = OneOf["text", "texts", "strings", "numbers", "figures", "leaves", "nested"]
+Reading: TypeAlias = OneOf["text", "integer", "texts", "strings", "numbers", "figures", "leaves", "nested"]
 READINGS: Final[tuple[Reading, ...]] = get_args(Reading)
 EVERYTHING: Final = "*"  # the path of the whole event
 

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from vedette.schema.types import FLOAT, STRING, Kind, Type
+from vedette.schema.types import FLOAT, INT, STRING, Kind, Type
 
 EVERYTHING: Final = "*"  # the path of the whole event
 DEEPEST: Final = 200  # levels that are looked into; what is below them is not there
@@ -27,6 +27,7 @@ Viewer: TypeAlias = Callable[[Mapping[str, Any]], Any]
 
 TYPES: Final[Mapping[str, Type]] = {
     "text": STRING,
+    "integer": INT,
     "nested": STRING,
     "texts": Type(Kind.STRING, is_list=True),
     "strings": Type(Kind.STRING, is_list=True),
@@ -35,6 +36,9 @@ TYPES: Final[Mapping[str, Type]] = {
     "figures": Type(FLOAT.kind, is_list=True),
 }
 _FIGURE: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+\Z")
+_INTEGERS: Final = range(-(2**63), 2**63)
+_DIGITS: Final = 19  # of the largest
 _NOTHING: Final = object()  # what a path finds where there is not even a null
 
 
@@ -56,6 +60,8 @@ def read_view(reading: str, value: Any, *, whole: bool = False) -> Any:
     """What a view reads where its path has found this value; `whole`: the value is the event itself."""
     if reading == "text":
         return text_of(value)
+    if reading == "integer":
+        return value if type(value) is int and value in _INTEGERS else integer_of(text_of(value))
     if reading == "nested":
         return json_text(value) if _holds_objects(value) else None
     found: list[Leaf] = []
@@ -211,6 +217,14 @@ def text_of(value: Any) -> str | None:
     if value is None or value is _NOTHING:
         return None
     return json_text(value) if _is_list(value) or isinstance(value, Mapping) else leaf_text(leaf(value))
+
+
+def integer_of(text: str | None) -> int | None:
+    """A text as the whole number of 64 bits that it is; None if it is none."""
+    if text is None or _INTEGER.match(text) is None or len(text.lstrip("+-0")) > _DIGITS:
+        return None
+    number = int(text)
+    return number if number in _INTEGERS else None
 
 
 def json_text(value: Any, depth: int = 0) -> str:

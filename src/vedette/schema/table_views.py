@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from vedette.schema.arrays import Array, is_list, list_parts, plain, validity
-from vedette.schema.columns import ColumnData, TextColumn
+from vedette.schema.columns import ColumnData, KeyColumn, TextColumn
 from vedette.schema.leaf_arrays import Leaves, decoded, texts
 from vedette.schema.map_index import Entries
 from vedette.schema.missing import missing
-from vedette.schema.readings import EVERYTHING, TYPES, viewer
+from vedette.schema.readings import EVERYTHING, TYPES, integer_of, viewer
 from vedette.schema.values import values_column
 
 Field: TypeAlias = Callable[[str], Array | None]  # the array of a name, if there is one
@@ -58,8 +58,8 @@ class TableViews:
     def column(self, path: str, reading: str) -> ColumnData:
         """One view of all events."""
         try:
-            if reading in ("text", "nested"):
-                return self._text(path) if reading == "text" else self._nested(path)
+            if reading in _ONE_VALUE:
+                return _ONE_VALUE[reading](self, path)
             return self._leaves_at(path).lists(reading, self._table.size)
         except (NotPlain, pa.ArrowNotImplementedError):  # Arrow cannot take elements of everything
             read = viewer(reading, path)
@@ -82,6 +82,14 @@ class TableViews:
         found = texts(values)
         codes[rows] = found.codes
         return TextColumn(codes, found.values)
+
+    def _integer(self, path: str) -> KeyColumn:
+        found = self._text(path)
+        numbers = [integer_of(text.decode("utf-8", "replace")) for text in found.values]
+        # What is missing has the code -1, which is the last of these.
+        there = np.array([*(number is not None for number in numbers), False], np.bool_)
+        keys = np.array([*(number or 0 for number in numbers), 0], np.int64)
+        return KeyColumn(keys[found.codes], there[found.codes])
 
     def _nested(self, path: str) -> ColumnData:
         if any(place.through_list or _may_nest(place.values.type) for place in self._places(path)):
@@ -132,6 +140,13 @@ class TableViews:
             start, elements, _ = list_parts(below)
             rows = np.repeat(way.rows, np.diff(start))
             yield from self._inside(plain(elements), path, _Way(rows, f"{way.name}[]", through_list=True))
+
+
+_ONE_VALUE: Final[Mapping[str, Callable[[TableViews, str], ColumnData]]] = {
+    "text": TableViews._text,
+    "integer": TableViews._integer,
+    "nested": TableViews._nested,
+}
 
 
 @dataclass(frozen=True, slots=True)
