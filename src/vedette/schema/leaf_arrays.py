@@ -31,6 +31,8 @@ from vedette.schema.texts import merged
 from vedette.schema.types import FLOAT
 
 Rows: TypeAlias = NDArray[np.int64]
+# Times that Python's datetime can hold.
+_FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
 _FLAGS = 1 << 26  # bytes to spend on finding out quickly that no map has a key twice
 
 
@@ -126,6 +128,9 @@ def texts(array: Array, *, as_json: bool = False) -> TextColumn:
     """Scalars, none of them null, as their texts or as canonical JSON: the work is done once per distinct value."""
     if is_text(array.type) or is_text_dictionary(array.type):
         return _of_texts(array, as_json)
+    written = _written(array)
+    if written is not None:
+        return _of_texts(written, as_json and pa.types.is_timestamp(array.type))
     try:
         encoded = array.dictionary_encode()
         codes, values = encoded.indices.cast(pa.int32()).to_numpy(zero_copy_only=False), encoded.dictionary
@@ -134,6 +139,21 @@ def texts(array: Array, *, as_json: bool = False) -> TextColumn:
     leaves = [leaf(value) for value in python_values(plain(values))]
     found = [json_leaf(each) if as_json else leaf_text(each) for each in leaves]
     return TextColumn(*merged(codes, [None if text is None else text.encode() for text in found]))
+
+
+def _written(array: Array) -> Array | None:
+    """The texts of whole numbers and of times, by Arrow; None where it would write them in another way."""
+    stored = array.type
+    if pa.types.is_integer(stored):
+        return array.cast(pa.string())
+    if not pa.types.is_timestamp(stored) or not len(array):
+        return None
+    moments = array.cast(pa.timestamp("us"), safe=False)
+    first, last = pc.min_max(moments.cast(pa.int64())).values()
+    if first.as_py() < _FIRST or last.as_py() > _LAST:
+        return None
+    texts = pc.replace_substring(pc.replace_substring(moments.cast(pa.string()), " ", "T"), ".000000", "")
+    return pc.binary_join_element_wise(texts, "Z", "")
 
 
 def _of_texts(array: Array, as_json: bool) -> TextColumn:
