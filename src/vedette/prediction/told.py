@@ -86,7 +86,8 @@ def _places(one: Rows, places: Mapping[int, int]) -> NDArray[np.int64]:
     if one.place is not None:
         return one.place
     assert one.pattern is not None  # a row is of a filter or of a pattern
-    return np.array([places[number] for number in one.pattern.tolist()], np.int64)
+    distinct, which = np.unique(one.pattern, return_inverse=True)
+    return np.array([places[number] for number in distinct.tolist()], np.int64)[which]
 
 
 def _called(numbers: NDArray[np.int64], telling: Telling, named: bool) -> pa.Array:
@@ -96,15 +97,18 @@ def _called(numbers: NDArray[np.int64], telling: Telling, named: bool) -> pa.Arr
 def _steps(rows: Sequence[Rows], telling: Telling, named: bool) -> pa.MapArray:
     """Name of a step -> the event that took it; null for filters."""
     witness = Witnesses.joined([one.witness for one in rows])
-    keys: list[str] = []
-    for one in rows:
-        for row, number in enumerate([] if one.pattern is None else one.pattern.tolist()):
-            names = telling.names(number)
-            begin, end = one.witness.start[row], one.witness.start[row + 1]
-            keys += [names[position] for position in one.witness.position[begin:end].tolist()]
+    pattern = np.concatenate([np.zeros(0, np.int64), *(one.pattern for one in rows if one.pattern is not None)])
+    lengths = np.concatenate(
+        [np.zeros(0, np.int64), *(np.diff(one.witness.start) for one in rows if one.pattern is not None)]
+    )
+    distinct, which = np.unique(pattern, return_inverse=True)
+    names = [telling.names(number) for number in distinct.tolist()]
+    first = np.cumsum([0, *map(len, names)])  # of each of these patterns, among all names
+    keys = pa.array([name for each in names for name in each], pa.string())
+    keys = keys.take(pa.array(np.repeat(first[which], lengths) + witness.position))
     filters = np.concatenate([np.zeros(0, np.bool_), *(np.full(one.event.size, one.place is not None) for one in rows)])
     offsets = pa.array(witness.start.astype(np.int32), mask=np.append(filters, False))
-    return pa.MapArray.from_arrays(offsets, pa.array(keys, pa.string()), _called(witness.taken, telling, named))
+    return pa.MapArray.from_arrays(offsets, keys, _called(witness.taken, telling, named))
 
 
 def _bindings(rows: Sequence[Rows], telling: Telling) -> pa.Array:
@@ -115,9 +119,12 @@ def _bindings(rows: Sequence[Rows], telling: Telling) -> pa.Array:
             bound = one.bound or [None] * one.event.size
             found += [None if not each else [(name, as_text(value)) for name, value in each.items()] for each in bound]
             continue
-        for row, number in enumerate(one.pattern.tolist()):
-            joined = telling.bindings(number, one.witness.of(row)) if telling.joins(number) else {}
-            found.append([(name, str(value)) for name, value in joined.items()] or None)
+        told: list[list[tuple[str, str]] | None] = [None] * one.event.size
+        joining = [number for number in np.unique(one.pattern).tolist() if telling.joins(number)]
+        for row in np.flatnonzero(np.isin(one.pattern, joining)).tolist() if joining else ():
+            joined = telling.bindings(int(one.pattern[row]), one.witness.of(row))
+            told[row] = [(name, str(value)) for name, value in joined.items()] or None
+        found += told
     return pa.array(found, pa.map_(pa.string(), pa.string()))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -22,7 +23,7 @@ from vedette.spark.patterns.sharding import PatternGroup, groups_of
 _KIND: Final = "set of patterns, version 1"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PatternSet:
     """Patterns over the attributes of a schema."""
 
@@ -35,7 +36,7 @@ class PatternSet:
     filters: tuple[str, ...] = ()  # of steps, in the order of their numbers, where patterns are part of a larger set
     since: tuple[tuple[str, int], ...] = ()  # ids, and the micro-batch from which on: those that came later than others
 
-    @property
+    @cached_property  # it is asked for with every shard
     def version(self) -> str:
         """A name that the same set has, and no other."""
         return hashlib.blake2b(self.to_bytes(), digest_size=16).hexdigest()

@@ -71,6 +71,8 @@ def match_all(events: DataFrame, subscriptions: Subscriptions, filters: DataFram
     version.update(subscriptions.compile(filters_only=True).version.encode())
     version.update(repr([*subscriptions.with_operators.values()] or "").encode())
     told = told.withColumn("version", F.lit(version.hexdigest()))
+    if len(subscriptions) == len(subscriptions.patterns):  # events need not be read once more for filters
+        return told
     return plain.withColumn("version", F.lit(version.hexdigest())).union(told)
 
 
