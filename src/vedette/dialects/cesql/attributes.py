@@ -18,13 +18,15 @@ from vedette.dialects.cesql.conditions import (
     any_of,
     different,
     equal,
+    integer,
     is_text,
     none_of,
     present,
     some,
     text,
+    untrue,
 )
-from vedette.dialects.cesql.integers import ALL, CANONICAL, Intervals, expression, has, other_forms, others, united
+from vedette.dialects.cesql.integers import ALL, CANONICAL, Interval, Intervals, has, others, united
 from vedette.dialects.cesql.nodes import Value
 from vedette.dialects.cesql.parser import INTEGERS
 from vedette.dialects.cesql.values import STRINGS, Kind, cast, to_string
@@ -36,8 +38,6 @@ LONGEST: Final = 200  # characters that a pattern counts
 _TRUE: Final = "^[Tt][Rr][Uu][Ee]$"
 _FALSE: Final = "^[Ff][Aa][Ll][Ss][Ee]$"
 _EITHER: Final = "^(?:[Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])$"
-_WRITTEN: Final = "^-?[0-9]+$"
-_NOT_ZERO: Final = "^-?[1-9][0-9]*$"
 _TRUTHS: Final = ("true", "false")
 
 
@@ -49,6 +49,15 @@ def equals(name: str, value: str) -> Outcome:
 def tested(test: Filter, name: str) -> Outcome:
     """As a String, it passes a test of its text."""
     return Outcome(test, ast.Not(test), present(name))
+
+
+def same_text(name: str, other: str) -> Outcome:
+    """As a String, it is the same as another."""
+    return Outcome(
+        ast.Comparison(text(name), ast.Comparator.EQ, text(other)),
+        ast.Comparison(text(name), ast.Comparator.NE, text(other)),
+        all_of(present(name), present(other)),
+    )
 
 
 def in_lower_case(name: str, value: str) -> Outcome:
@@ -85,13 +94,13 @@ def _lengths(name: str, intervals: Intervals) -> Iterator[Filter]:
             yield all_of(least, TRUE if longer == FALSE else ast.Not(longer))
 
 
-def integer(name: str, yes: Intervals, no: Intervals, *, as_string: bool = False) -> Outcome:
+def as_integer(name: str, yes: Intervals, no: Intervals, *, as_string: bool = False) -> Outcome:
     """As an Integer, it is one of `yes` or one of `no`; else that is an error. `as_string`: it was cast to String."""
     truths = () if as_string or name in STRINGS else _TRUTHS
 
     def where(numbers: Intervals) -> Filter:
         meant = [each for each in truths if has(numbers, each == "true")]
-        return any_of(_written(name, numbers, always_text=not truths), _boolean(name, meant))
+        return any_of(_integer_in(name, numbers), _boolean(name, meant))
 
     return Outcome(lambda: where(yes), lambda: where(no), lambda: where(united((*yes, *no))))
 
@@ -102,8 +111,8 @@ def boolean(name: str, *, as_string: bool = False) -> Outcome:
     fine = is_text("matches", name, _EITHER)
     if as_string or name in STRINGS:
         return Outcome(holds, fails, fine)
-    nonzero = all_of(is_text("matches", name, _NOT_ZERO), _number_in(name, INTEGERS[0], INTEGERS[-1]))
-    zero = all_of(equal(text(name), "0"), equal(some("numbers", name), 0))
+    nonzero = all_of(_is_integer(name), different(integer(name), 0))
+    zero = all_of(equal(integer(name), 0), equal(some("numbers", name), 0))
     return Outcome(any_of(holds, nonzero), any_of(fails, zero), any_of(fine, _is_integer(name)))
 
 
@@ -119,7 +128,8 @@ def is_true(name: str) -> Filter:
 
 def looks_integral(name: str) -> Outcome:
     """IS_INT: it is an Integer, or a String that is one."""
-    return tested(is_text("matches", name, expression(ALL)), name)
+    whole = _between(integer(name), ALL[0])
+    return Outcome(whole, all_of(present(name), any_of(ast.IsNull(integer(name)), ast.Not(whole))), present(name))
 
 
 def looks_boolean(name: str) -> Outcome:
@@ -190,11 +200,12 @@ def _is_kind(name: str, kind: Kind) -> Filter:
         return _boolean(name, _TRUTHS)
     if name in STRINGS:
         return present(name)
-    return all_of(present(name), ast.Not(_is_integer(name)), ast.Not(_boolean(name, _TRUTHS)))
+    return all_of(present(name), untrue(_is_integer(name)), untrue(_boolean(name, _TRUTHS)))
 
 
 def _is_integer(name: str) -> Filter:
-    return all_of(is_text("matches", name, _WRITTEN), _number_in(name, INTEGERS[0], INTEGERS[-1]))
+    """It is an Integer, and no String that can be cast to one."""
+    return all_of(_between(integer(name), ALL[0]), _between(some("numbers", name), ALL[0]))
 
 
 def _boolean(name: str, values: Sequence[str]) -> Filter:
@@ -203,40 +214,20 @@ def _boolean(name: str, values: Sequence[str]) -> Filter:
     return all_of(among(text(name), values), among(some("leaves", name), values))
 
 
-def _number_in(name: str, low: int, high: int) -> Filter:
-    found = some("numbers", name)
-    if low == INTEGERS[0] and high < INTEGERS[-1]:
-        return ast.Comparison(found, ast.Comparator.LE, ast.Literal(high))
-    if high == INTEGERS[-1] and low > INTEGERS[0]:
-        return ast.Comparison(found, ast.Comparator.GE, ast.Literal(low))
-    return ast.Range(found, ast.Literal(low), ast.Literal(high))
-
-
-def _written(name: str, intervals: Intervals, *, always_text: bool) -> Filter:
+def _integer_in(name: str, intervals: Intervals) -> Filter:
     """It casts to one of the Integers, from a number or from a text."""
-    if not intervals:
-        return FALSE
-    rest, is_integer = others(intervals), is_text("matches", name, expression(ALL))
-    if _is_one(intervals):
-        return any_of(*_forms(name, intervals[0][0]))
+    rest = others(intervals)
     if _is_one(rest):
-        return all_of(*map(none_of, _forms(name, rest[0][0])), is_integer)
-    if intervals == ALL:
-        return is_integer
-    if intervals[0][0] > INTEGERS[0] and intervals[-1][1] < INTEGERS[-1]:
-        return is_text("matches", name, expression(intervals))
-    # What is known to be an Integer is easier to tell, and a number has an order that an index can use.
-    pattern = ast.Literal(expression(intervals, is_integer=True))
-    if always_text:
-        return all_of(ast.TextTest(text(name), "matches", pattern), is_integer)
-    numbers = [_number_in(name, low, high) for low, high in intervals]
-    return all_of(any_of(*numbers, ast.TextTest(some("strings", name), "matches", pattern)), is_integer)
+        return all_of(_between(integer(name), ALL[0]), different(integer(name), rest[0][0]))
+    single = [low for low, high in intervals if low == high]
+    ranges = [_between(integer(name), interval) for interval in intervals if interval[0] < interval[1]]
+    return any_of(among(integer(name), single), *ranges)
+
+
+def _between(operand: ast.Operand, interval: Interval) -> Filter:
+    low, high = interval
+    return ast.Range(operand, ast.Literal(low), ast.Literal(high))
 
 
 def _is_one(intervals: Intervals) -> bool:
     return len(intervals) == 1 and intervals[0][0] == intervals[0][1]
-
-
-def _forms(name: str, number: int) -> tuple[Filter, Filter]:
-    """As it is written, which an index finds at once, or otherwise."""
-    return equal(text(name), str(number)), is_text("matches", name, other_forms(number))

@@ -85,6 +85,11 @@ def text(name: str) -> ast.View:
     return ast.View("text", ast.Attribute(name))
 
 
+def integer(name: str) -> ast.View:
+    """An attribute as a whole number, whether it is one or a text that is written as one."""
+    return ast.View("integer", ast.Attribute(name))
+
+
 def some(reading: ast.Reading, name: str) -> ast.Quantified:
     """What is found in an attribute."""
     return ast.Quantified("any", ast.View(reading, ast.Attribute(name)))
@@ -205,14 +210,15 @@ def untrue(made: Filter) -> Filter:
         case ast.IsNull() | ast.Call():
             return ast.Not(made)
         case ast.Not(part):
-            return any_of(ast.IsNull(_viewed(part)), part)
-    return any_of(ast.IsNull(_viewed(made)), none_of(made))
+            return any_of(*map(ast.IsNull, _viewed(part)), part)
+    return any_of(*map(ast.IsNull, _viewed(made)), none_of(made))
 
 
-def _viewed(test: Any) -> Any:
-    """What a test reads: it is unknown only where that is null."""
-    operand = test.left if isinstance(test, Comparison) else test.operand
-    return operand.attribute if isinstance(operand, ast.Quantified) else operand
+def _viewed(test: Any) -> list[ast.View]:
+    """What a test reads: it is unknown only where one of these is null."""
+    operands = (test.left, test.right) if isinstance(test, Comparison) else (test.operand,)
+    whole = (each.attribute if isinstance(each, ast.Quantified) else each for each in operands)
+    return [each for each in whole if isinstance(each, ast.View)]
 
 
 def _flattened(parts: Iterable[Filter], node: type[ast.And] | type[ast.Or]) -> list[Filter]:
@@ -295,7 +301,9 @@ def _needs(part: Filter) -> frozenset[str]:
             return frozenset().union(*map(_needs, parts))
         case ast.Or(parts):
             return frozenset.intersection(*map(_needs, parts))
-        case Comparison(operand) | ast.In(operand) | ast.TextTest(operand) | ast.Range(operand):
+        case Comparison(left, _, right):
+            return _read_by(left) | _read_by(right)
+        case ast.In(operand) | ast.TextTest(operand) | ast.Range(operand):
             return _read_by(operand)
         case ast.Not(ast.IsNull(operand) | Comparison(operand) | ast.In(operand) | ast.TextTest(operand)):
             # Of an attribute that is null nothing can be found, which `not any(…)` takes for an answer.
@@ -305,6 +313,6 @@ def _needs(part: Filter) -> frozenset[str]:
 
 def _read_by(operand: ast.Operand) -> frozenset[str]:
     match operand:
-        case ast.View("text", attribute) | ast.Quantified("any", ast.View(_, attribute)):
+        case ast.View("text" | "integer", attribute) | ast.Quantified("any", ast.View(_, attribute)):
             return frozenset((attribute.path,))
     return frozenset()

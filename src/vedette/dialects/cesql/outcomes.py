@@ -50,7 +50,7 @@ from vedette.dialects.cesql.nodes import (
     children,
 )
 from vedette.dialects.cesql.parser import INTEGERS
-from vedette.dialects.cesql.values import NO_ATTRIBUTES, REQUIRED, Kind, cast, kind_of
+from vedette.dialects.cesql.values import NO_ATTRIBUTES, REQUIRED, STRINGS, Kind, cast, kind_of
 from vedette.language.ast import Filter
 from vedette.language.likes import Wildcard
 
@@ -85,11 +85,10 @@ def type_of(node: Expression) -> Kind | None:
 
 
 class Outcomes:
-    """Of the expressions of one text; `integers`: also what asks for ranges of Integers is said by tests."""
+    """Of the expressions of one text."""
 
-    def __init__(self, source: str, *, integers: bool = True) -> None:
+    def __init__(self, source: str) -> None:
         self.source = source
-        self.integers = integers
 
     def of(self, node: Expression) -> Outcome:
         """Of a Boolean expression."""
@@ -164,6 +163,9 @@ class Outcomes:
             return NEVER if made.wrong is not None else self._is(right, kind, made.value)
         if kind is Kind.BOOLEAN:
             return differing(self.as_boolean(left), self.of(right)).inverse
+        match left, right:
+            case Attribute(one), Attribute(other) if other in STRINGS:
+                return attributes.same_text(one, other)
         return None
 
     def _is(self, node: Expression, kind: Kind, value: Value) -> Outcome | None:
@@ -277,9 +279,9 @@ class Outcomes:
         no = others(yes) if no is None else no
         match node:
             case Attribute(name):
-                return attributes.integer(name, yes, no) if self.integers else None
+                return attributes.as_integer(name, yes, no)
             case Call("STRING", (Attribute(name),)):
-                return attributes.integer(name, yes, no, as_string=True) if self.integers else None
+                return attributes.as_integer(name, yes, no, as_string=True)
             case Call("INT", (operand,)):
                 return self.as_integer(operand, yes, no)
             case Call("LENGTH", (Attribute(name),)):

@@ -6,9 +6,9 @@ which evaluates it for events that have what it needs.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import Any, NamedTuple
 
 from vedette.dialects.cesql import attributes
 from vedette.dialects.cesql.conditions import FALSE, TRUE, all_of
@@ -23,9 +23,6 @@ from vedette.language.ast import Filter
 from vedette.language.parser import parse_filter
 from vedette.language.render import render
 
-_SURE: Final = 20  # tests, conjunctions, and characters of regular expressions times ten, that no limit forbids
-_CONJUNCTIONS: Final = limits.CONJUNCTIONS // 4
-
 
 def translate(rule: str | Mapping[str, Any]) -> Filter:
     """What an expression says in Vedette's language; DialectError if it is none."""
@@ -35,18 +32,26 @@ def translate(rule: str | Mapping[str, Any]) -> Filter:
             hint="filters such as {'exact': …} are of the dialect 'cloudevents'",
         )
     root = parse(rule)
-    for integers in (True, False):
-        made = _holds(root, Outcomes(rule, integers=integers))
-        if _fits(made):
-            return made
-    made = all_of(*(_sure(part, rule) for part in (root.parts if isinstance(root, Logic) and root.op == "AND" else ())))
-    return made if made != TRUE and _fits(made) else left_to_operator(root, rule, Kind.BOOLEAN).holds
+    made = _holds(root, Outcomes(rule))
+    if not _fits(made):
+        parts = root.parts if isinstance(root, Logic) and root.op == "AND" else (root,)
+        made = _some_left(parts, rule)
+    return made if _fits(made) else left_to_operator(root, rule, Kind.BOOLEAN).holds
 
 
-def _sure(part: Expression, source: str) -> Filter:
-    """One of several parts, if they are too much together."""
-    made = Outcomes(source, integers=False).as_boolean(part).holds
-    return made if _fits(made) else left_to_operator(part, source, type_of(part)).holds
+def _some_left(parts: Sequence[Expression], source: str) -> Filter:
+    """All parts hold, which are too much together: those that say the most by the least are tests, others are left."""
+    outcomes = Outcomes(source)
+    made = {number: outcomes.as_boolean(part).holds for number, part in enumerate(parts)}
+    sizes = {number: _size(each, {}) for number, each in made.items()}
+    total = _Size(0, 1, 0)
+    for number in sorted(made, key=sizes.__getitem__):
+        larger = total.beside(sizes[number])
+        if larger.is_too_much:
+            made[number] = left_to_operator(parts[number], source, type_of(parts[number])).holds
+        else:
+            total = larger
+    return all_of(*made.values())
 
 
 def _holds(root: Expression, outcomes: Outcomes) -> Filter:
@@ -59,14 +64,45 @@ def _holds(root: Expression, outcomes: Outcomes) -> Filter:
     return outcomes.of(root).holds if type_of(root) is Kind.BOOLEAN else FALSE
 
 
+class _Size(NamedTuple):
+    """Of a filter, as it is written: its conjunctions if ORs are taken apart, tests, characters of expressions."""
+
+    tests: int = 1
+    conjunctions: int = 1
+    expressions: int = 0
+
+    def beside(self, other: _Size) -> _Size:
+        """Of both joined with AND."""
+        return _Size(
+            self.tests + other.tests, self.conjunctions * other.conjunctions, self.expressions + other.expressions
+        )
+
+    def or_else(self, other: _Size) -> _Size:
+        """Of both joined with OR."""
+        return _Size(
+            self.tests + other.tests, self.conjunctions + other.conjunctions, self.expressions + other.expressions
+        )
+
+    @property
+    def is_little(self) -> bool:
+        """No limit forbids it."""
+        return max(self.tests, self.conjunctions) <= 20 and self.expressions <= 200
+
+    @property
+    def is_too_much(self) -> bool:
+        """Some limit forbids it."""
+        return (
+            self.tests > limits.NODES
+            or self.conjunctions > limits.CONJUNCTIONS // 4
+            or self.expressions > limits.REGEX_CHARACTERS
+        )
+
+
 def _fits(made: Filter) -> bool:
     """Whether the language takes it: some expressions, such as many XORs, are too much once they are written out."""
-    sizes: dict[int, tuple[int, int, int]] = {}
-    tests, conjunctions, expressions = _size(made, sizes)
-    if max(tests, conjunctions, expressions // 10) <= _SURE:
-        return True
-    if tests > limits.NODES or conjunctions > _CONJUNCTIONS or expressions > limits.REGEX_CHARACTERS:
-        return False
+    size = _size(made, {})
+    if size.is_little or size.is_too_much:
+        return size.is_little
     try:
         parse_filter(render(made))
     except LimitError:
@@ -74,28 +110,24 @@ def _fits(made: Filter) -> bool:
     return True
 
 
-def _size(made: Filter, sizes: dict[int, tuple[int, int, int]]) -> tuple[int, int, int]:
-    """Tests, conjunctions and characters of regular expressions, each part (which may be shared) counted once."""
+def _size(made: Filter, sizes: dict[int, _Size]) -> _Size:
+    """Each part, which may be shared, is measured once."""
     found = sizes.get(id(made))
     if found is None:
         found = sizes[id(made)] = _measured(made, sizes)
     return found
 
 
-def _measured(made: Filter, sizes: dict[int, tuple[int, int, int]]) -> tuple[int, int, int]:
+def _measured(made: Filter, sizes: dict[int, _Size]) -> _Size:
     match made:
         case ast.And(parts):
-            tests, conjunctions, expressions = zip(*(_size(part, sizes) for part in parts), strict=True)
-            return sum(tests), math.prod(conjunctions), sum(expressions)
+            return reduce(_Size.beside, (_size(part, sizes) for part in parts))
         case ast.Or(parts):
-            tests, conjunctions, expressions = zip(*(_size(part, sizes) for part in parts), strict=True)
-            return sum(tests), sum(conjunctions), sum(expressions)
-        case ast.Not(ast.And(parts)):
-            return _measured(ast.Or(tuple(ast.Not(part) for part in parts)), sizes)
-        case ast.TextTest(_, "matches", ast.Literal(str() as pattern)) | ast.Not(
-            ast.TextTest(_, "matches", ast.Literal(str() as pattern))
-        ):
-            return 1, 1, len(pattern)
+            return reduce(_Size.or_else, (_size(part, sizes) for part in parts))
+        case ast.Not(part):
+            return _measured(part, sizes)
+        case ast.TextTest(_, "matches", ast.Literal(str() as pattern)):
+            return _Size(expressions=len(pattern))
         case ast.In(_, items):
-            return len(items), 1, 0
-    return 1, 1, 0
+            return _Size(tests=len(items))
+    return _Size()
