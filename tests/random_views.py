@@ -83,7 +83,7 @@ def _fits(chance: random.Random) -> str:
 
 
 def _pair(chance: random.Random) -> str:
-    op = chance.choice(("=", "!=", "<", ">=", "<=>"))
+    op = chance.choice(("=", "!=", "<", ">=", "<=>", "contains", "not icontains", "istartswith", "endswith"))
     return f"text({chance.choice(PATHS)}) {op} text({chance.choice(PATHS)})"
 
 

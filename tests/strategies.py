@@ -133,6 +133,7 @@ def predicates(joins: bool = False) -> st.SearchStrategy[Any]:
         st.builds(ast.In, operand, st.lists(literals(), min_size=1, max_size=4).map(tuple)),
         st.builds(ast.IsNull, operand),
         text_tests(operand),
+        st.builds(ast.TextPair, views(), st.sampled_from(ast.PAIR_KINDS), views(), truths),
         st.builds(ast.InNetwork, operand, st.lists(st.sampled_from(NETWORKS), min_size=1, max_size=3).map(tuple)),
         st.builds(ast.Within, operand, regions),
         st.builds(ast.Near, operand, places, st.floats(0, 1e308)),

@@ -1,6 +1,6 @@
 """What a text says, before it is checked: plain, frozen nodes.
 
-    Filter     And Or Not Truth | Comparison Range In IsNull TextTest InNetwork Within Near Call
+    Filter     And Or Not Truth | Comparison Range In IsNull TextTest TextPair InNetwork Within Near Call
     Operand    Attribute View Quantified | Literal | Variable JoinVariable | Arithmetic
     Pattern    Step Sequence Every (and) Either (or) Repeat Absent Conditioned | Composite (the whole)
 
@@ -253,6 +253,21 @@ class TextTest:
     span: Span = _span()
 
 
+PairKind: TypeAlias = OneOf["contains", "startswith", "endswith"]
+PAIR_KINDS: Final[tuple[PairKind, ...]] = get_args(PairKind)
+
+
+@dataclass(frozen=True, slots=True)
+class TextPair:
+    """`text(a) startswith text(b)`: what one attribute holds is in, or at an end of, what another one does."""
+
+    left: View
+    kind: PairKind
+    right: View
+    ignore_case: bool = False
+    span: Span = _span()
+
+
 @dataclass(frozen=True, slots=True)
 class InNetwork:
     """`address in cidr '10.0.0.0/8'`; several networks are alternatives."""
@@ -291,7 +306,7 @@ class Call:
 
 
 Filter: TypeAlias = (
-    And | Or | Not | Truth | Comparison | Range | In | IsNull | TextTest | InNetwork | Within | Near | Call
+    And | Or | Not | Truth | Comparison | Range | In | IsNull | TextTest | TextPair | InNetwork | Within | Near | Call
 )
 
 # ---------------------------------------------------------------- patterns

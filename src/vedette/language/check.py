@@ -42,6 +42,7 @@ from vedette.language.ast import (
     Range,
     Span,
     Step,
+    TextPair,
     TextTest,
     Truth,
     Variable,
@@ -218,12 +219,7 @@ class _Checker:
         if right.attribute.path < left.attribute.path:
             left, right = right, left
             test = Comparison(left, MIRRORED[node.op], right, node.span)
-        columns = []
-        for view, other in ((left, right), (right, left)):
-            if view.reading != "text":
-                hint = "a view is compared with a constant, and text(…) also with another text(…)"
-                self._fail(f"{named_subject(view)} cannot be compared with {named_subject(other)}", view.span, hint)
-            columns.append(self._subject(view).column(Kind.STRING, False))
+        columns = self._check_texts(left, right)
         both = Column(left.attribute.path, INT, right.attribute.path, "text")
         return PairAtom(node, test, both, columns[0], columns[1])
 
@@ -280,6 +276,23 @@ class _Checker:
             if reason is not None:
                 self._fail(reason, node.pattern.span)
         return Atom(node, node, subject.elements(Kind.STRING), subject.quantifier)
+
+    def _text_pair(self, node: TextPair) -> Part:
+        """Two texts, one in the other: a column of its own says whether it is."""
+        self._check_texts(node.left, node.right)
+        relation = ("i" if node.ignore_case else "") + node.kind
+        column = Column(node.left.attribute.path, INT, node.right.attribute.path, relation)
+        return Atom(node, Comparison(node.left, Comparator.EQ, Literal(1), node.span), column)
+
+    def _check_texts(self, left: View, right: View) -> list[Column]:
+        """Refuse to compare what is no text(…)."""
+        columns = []
+        for view, other in ((left, right), (right, left)):
+            if view.reading != "text":
+                hint = "a view is compared with a constant, and text(…) also with another text(…)"
+                self._fail(f"{named_subject(view)} cannot be compared with {named_subject(other)}", view.span, hint)
+            columns.append(self._subject(view).column(Kind.STRING, False))
+        return columns
 
     def _list_contains(self, node: TextTest, subject: Subject, declared: Type) -> Part:
         """Some element equals the constant."""
@@ -481,6 +494,7 @@ _METHODS: dict[type, Callable[[_Checker, Any], Part]] = {
     In: _Checker._in,
     IsNull: _Checker._is_null,
     TextTest: _Checker._text_test,
+    TextPair: _Checker._text_pair,
     InNetwork: _Checker._in_network,
     Within: _Checker._within,
     Near: _Checker._near,

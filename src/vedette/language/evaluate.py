@@ -32,6 +32,7 @@ from vedette.language.ast import (
 from vedette.language.checked import AndPart, Atom, Checked, NotPart, OrPart, PairAtom, Part, Residual, Test, TruthPart
 from vedette.language.likes import Wildcard, pieces
 from vedette.schema.columns import Column
+from vedette.schema.compare import RELATIONS
 from vedette.schema.keys import read
 from vedette.schema.paths import finder
 from vedette.schema.readings import TYPES, viewer
@@ -134,6 +135,9 @@ def atom_value(atom: Atom, event: Event, schema: Schema | None) -> Any:
 
 def view_of(column: Column, event: Event) -> Any:
     """What a view reads from the event, as the type of its column: what cannot be read so is missing."""
+    if column.other is not None:
+        left, right = (viewer("text", path)(event) for path in column.paths)
+        return None if left is None or right is None else int(RELATIONS[column.reading or ""](left, right))
     found = viewer(column.reading or "text", column.path)(event)
     kind = column.type.kind
     if found is None or column.type == TYPES[column.reading or "text"]:

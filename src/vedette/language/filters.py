@@ -33,6 +33,7 @@ _TEXT_TESTS: Final[Mapping[str, tuple[ast.TextKind, bool]]] = {
     "imatches": ("matches", True),
     "fits": ("fits", False),
 }
+_OF_PAIRS: Final[Mapping[str, ast.PairKind]] = {kind: kind for kind in ast.PAIR_KINDS}
 
 
 class FilterParser(OperandParser):
@@ -281,13 +282,15 @@ class FilterParser(OperandParser):
         self.expect("from")
         return self.operand()
 
-    def text_test(self, operand: ast.Operand, start: int) -> ast.TextTest:
+    def text_test(self, operand: ast.Operand, start: int) -> ast.TextTest | ast.TextPair:
         """`x like '…'`, `contains`, `startswith`, `endswith`, `matches` and their case-insensitive forms."""
         word = self.tags[self.at]
         kind, ignore_case = _TEXT_TESTS[word]
         self.at += 1
         at = self.at
         escape = "\\"
+        if kind in _OF_PAIRS and isinstance(operand, ast.View) and self.is_view():
+            return ast.TextPair(operand, _OF_PAIRS[kind], self.view(), ignore_case, self.span_from(start))
         if kind == "contains" and not ignore_case and self.tags[at] != STRING:
             pattern = self.constant(self.operand())
             if pattern.value is None:

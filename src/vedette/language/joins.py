@@ -34,6 +34,7 @@ from vedette.language.ast import (
     Sequence,
     Span,
     Step,
+    TextPair,
     Truth,
 )
 from vedette.language.families import FAMILY_OF_KIND, named
@@ -69,7 +70,7 @@ def join_variables(node: Filter) -> Iterator[JoinVariable]:
 
 
 def _operands(leaf: Filter) -> tuple[Operand, ...]:
-    if isinstance(leaf, Comparison):
+    if isinstance(leaf, Comparison | TextPair):
         return leaf.left, leaf.right
     if isinstance(leaf, Range):
         return leaf.operand, leaf.low, leaf.high

@@ -118,6 +118,8 @@ def _not(node: ast.Not) -> str:
     if isinstance(part, ast.Comparison) and part.op is ast.Comparator.SAME:
         if not isinstance(part.left, ast.Quantified):
             return f"{render(part.left)} is distinct from {render(part.right)}"
+    elif isinstance(part, ast.TextPair):
+        return " not ".join(_text_pair(part))
     elif isinstance(part, _Test) and not isinstance(part.operand, ast.Quantified):  # `any(x) not …` says another thing
         operand, words = _TESTS[type(part)](part)
         return f"{operand} is not null" if words == "is null" else f"{operand} not {words}"
@@ -160,6 +162,10 @@ def _text_test(node: ast.TextTest) -> tuple[str, str]:
     return render(node.operand), f"{word} {constant(node.pattern.value)}{escape}"
 
 
+def _text_pair(node: ast.TextPair) -> tuple[str, str]:
+    return render(node.left), f"{'i' if node.ignore_case else ''}{node.kind} {render(node.right)}"
+
+
 def _in_network(node: ast.InNetwork) -> tuple[str, str]:
     networks = [string(network) for network in node.networks]
     return render(node.operand), "in cidr " + (networks[0] if len(networks) == 1 else f"({', '.join(networks)})")
@@ -178,6 +184,7 @@ _TESTS: Final[Mapping[type, Callable[[Any], tuple[str, str]]]] = {
     ast.In: _in,
     ast.IsNull: _is_null,
     ast.TextTest: _text_test,
+    ast.TextPair: _text_pair,
     ast.InNetwork: _in_network,
     ast.Within: _within,
     ast.Near: _near,

@@ -19,13 +19,15 @@ from vedette.language.ast import (
     Literal,
     Near,
     Range,
+    TextPair,
     TextTest,
     Within,
 )
 from vedette.language.checked import Atom, Leaf, PairAtom, Residual, Test, TruthPart
 from vedette.language.evaluate import Event, Truth, atom_value, distance, tested, truth, value_of, view_of
-from vedette.language.render import constant
+from vedette.language.render import constant, render
 from vedette.schema.paths import lookup
+from vedette.schema.readings import viewer
 from vedette.schema.schema import Schema
 
 
@@ -56,6 +58,8 @@ def reason(leaf: Leaf, event: Event, schema: Schema | None, wanted: bool) -> Rea
     found = truth(leaf, event, schema)
     if isinstance(leaf, PairAtom):
         return _pair(leaf, event, schema, found, wanted)
+    if isinstance(leaf.node, TextPair):
+        return _text_pair(leaf.node, event, found, wanted)
     value = atom_value(leaf, event, schema)
     return _atom(leaf, event, value, found, wanted)
 
@@ -95,6 +99,16 @@ def _pair(atom: PairAtom, event: Event, schema: Schema | None, found: Truth, wan
     op = _directed(atom.test.op, wanted)
     missed = None if op is Comparator.NE else _between(left, right)
     return Reason(found, both, _missing(f"{seen}, needed {paths[0]} {op.value} {paths[1]}", missed), missed)
+
+
+def _text_pair(node: TextPair, event: Event, found: Truth, wanted: bool) -> Reason:
+    names = [f"text({view.attribute.path})" for view in (node.left, node.right)]
+    both = tuple(viewer("text", view.attribute.path)(event) for view in (node.left, node.right))
+    absent = next((name for name, value in zip(names, both, strict=True) if value is None), None)
+    if absent is not None:
+        return Reason(found, both, f"{absent} is missing{_UNKNOWN if found is None else ''}")
+    seen = f"{names[0]} was {shown(both[0])} and {names[1]} was {shown(both[1])}"
+    return Reason(found, both, seen if found is wanted else f"{seen}, needed {'' if wanted else 'not '}{render(node)}")
 
 
 def _missing(need: str, missed: Miss | None) -> str:

@@ -18,7 +18,8 @@ class Column:
     The same path may be read as several types (a string attribute as `ip`, where a filter asks for a
     network; a value that cannot be read so is missing). With `other` it is the comparison of two
     attributes: an int column of 0, 1, 2 for path <, =, > other, missing where one of them is.
-    With a `reading` it is a view (`vedette.schema.readings`) of the path, or two views compared.
+    With a `reading` it is a view (`vedette.schema.readings`) of the path, or two texts compared; the reading then is
+    `text` for their order, or how one is in the other (`vedette.schema.compare.RELATIONS`): a column of 0 and 1.
     """
 
     path: str

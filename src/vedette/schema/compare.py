@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
 from vedette.schema.arrays import float_keys
 from vedette.schema.columns import ColumnData, KeyColumn, TextColumn
 from vedette.schema.types import BOOL, FLOAT, INT, STRING, TIMESTAMP, Kind, Type
+
+# How one text can be in another: without regard to case, where the name begins with an i.
+RELATIONS: Final[Mapping[str, Callable[[str, str], bool]]] = {
+    "contains": lambda one, other: other in one,
+    "startswith": str.startswith,
+    "endswith": str.endswith,
+    "icontains": lambda one, other: other.lower() in one.lower(),
+    "istartswith": lambda one, other: one.lower().startswith(other.lower()),
+    "iendswith": lambda one, other: one.lower().endswith(other.lower()),
+}
 
 _SIGNLESS = np.int64(0x7FFF_FFFF_FFFF_FFFF)
 _READ_FROM_TEXT = (Kind.TIMESTAMP, Kind.DATE, Kind.IP)
@@ -59,6 +72,21 @@ def compared(left: ColumnData, left_kind: Kind, right: ColumnData, right_kind: K
         return _exactly(left, right)
     swapped = _exactly(right, left)
     return KeyColumn(np.where(swapped.present, 2 - swapped.keys, 0), swapped.present)
+
+
+def related(left: TextColumn, relation: str, right: TextColumn) -> KeyColumn:
+    """1 where the texts are related so, 0 where they are not, missing where one of them is; each two texts once."""
+    present = (left.codes >= 0) & (right.codes >= 0)
+    keys = np.zeros(len(left.codes), np.int64)
+    pairs = left.codes[present].astype(np.int64) * max(len(right.values), 1) + right.codes[present]
+    distinct, which = np.unique(pairs, return_inverse=True)
+    holds = RELATIONS[relation]
+    found = [
+        holds(left.values[one].decode(), right.values[other].decode())
+        for one, other in zip(*(part.tolist() for part in np.divmod(distinct, max(len(right.values), 1))), strict=True)
+    ]
+    keys[present] = np.array(found, np.int64)[which] if found else 0
+    return KeyColumn(keys, present)
 
 
 def _ranks(column: TextColumn, ranks: dict[bytes, int]) -> NDArray[np.int64]:

@@ -11,8 +11,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.errors import InputError
-from vedette.schema.columns import Column, ColumnData, KeyColumn
-from vedette.schema.compare import compared, compared_as
+from vedette.schema.columns import Column, ColumnData, KeyColumn, TextColumn
+from vedette.schema.compare import RELATIONS, compared, compared_as, related
 from vedette.schema.missing import present_in, take_out
 from vedette.schema.paths import finder
 from vedette.schema.readings import TYPES, viewer
@@ -188,7 +188,9 @@ class _Encoder:
 
     def _viewed(self, column: Column, reading: str) -> ColumnData:
         if column.other is not None:
-            left, right = self._view(column.path, reading), self._view(column.other, reading)
+            left, right = self._view(column.path, "text"), self._view(column.other, "text")
+            if reading in RELATIONS and isinstance(left, TextColumn) and isinstance(right, TextColumn):
+                return related(left, reading, right)
             return compared(left, Kind.STRING, right, Kind.STRING)
         return seen_as(self._view(column.path, reading), TYPES[reading], column.type)
 

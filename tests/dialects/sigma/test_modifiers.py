@@ -269,6 +269,30 @@ def test_two_fields(event: dict[str, Any], expected: bool) -> None:
     assert answers(selection({"f|fieldref": "g"}, "not selection"), [event]) == [not expected]
 
 
+@pytest.mark.parametrize(
+    ("f", "g", "starts", "ends", "contains"),
+    [
+        ("abcd", "AB", True, False, True),
+        ("abcd", "cd", False, True, True),
+        ("abcd", "bc", False, False, True),
+        ("abcd", "abcd", True, True, True),
+        ("abcd", "abcde", False, False, False),
+        ("abcd", "a%", False, False, False),
+        ("a*", "*", False, True, True),
+        (4624, 62, False, False, True),
+        ("", "", True, True, True),
+        ("abcd", None, False, False, False),
+        (None, "a", False, False, False),
+    ],
+)
+def test_one_field_in_another(f: Any, g: Any, starts: bool, ends: bool, contains: bool) -> None:
+    event = {"f": f, "g": g}
+    for modifier, expected in (("startswith", starts), ("endswith", ends), ("contains", contains)):
+        rule = {f"f|fieldref|{modifier}": "g"}
+        assert answers(selection(rule), [event]) == [expected]
+        assert answers(selection(rule, "not selection"), [event]) == [not expected]
+
+
 def test_fields_are_attributes_whatever_their_names() -> None:
     assert answers(selection({"a.b": "x"}), [{"a": {"b": "x"}}, {"a.b": "X"}, {"a": "x"}]) == [True, True, False]
     odd = "it's a `field`, in (any) case"

@@ -41,6 +41,7 @@ from vedette.dialects.sigma.values import (
     KEYWORDS,
     compared,
     expression_test,
+    field_test,
     field_text,
     keyword_test,
     missing,
@@ -151,12 +152,7 @@ class VedetteBackend(Backend):
     def convert_condition_field_eq_field(self, cond: _Field, state: ConversionState) -> ast.Filter:
         """`TargetUser|fieldref: SourceUser`."""
         value = cast(SigmaFieldReference, cond.value)
-        if value.starts_with or value.ends_with:
-            raise Unsayable(
-                f"a text test of {cond.field} with what another field ({value.field}) holds",
-                "fields can be compared as a whole",
-            )
-        return ast.Comparison(field_text(cond.field), ast.Comparator.EQ, field_text(value.field))
+        return field_test(cond.field, value.field, starts=value.starts_with, ends=value.ends_with)
 
     def convert_condition_field_eq_val_null(self, cond: _Field, state: ConversionState) -> ast.Filter:
         """`ParentImage: null`: there is none, or it is empty."""

@@ -33,7 +33,7 @@ _COMPARATORS: Final = {
 }
 
 
-def field_text(field: str) -> ast.Operand:
+def field_text(field: str) -> ast.View:
     """A field of Sigma's: the attribute of that name, read as text."""
     return ast.View("text", ast.Attribute(field))
 
@@ -78,6 +78,16 @@ def expression_test(operand: ast.Operand, value: SigmaRegularExpression) -> ast.
     pattern = (f"(?{letters})" if letters else "") + value.to_plain()
     ignore_case = SigmaRegularExpressionFlag.IGNORECASE in value.flags
     return ast.TextTest(operand, "matches", ast.Literal(pattern), ignore_case)
+
+
+def field_test(field: str, other: str, *, starts: bool, ends: bool) -> ast.Filter:
+    """What one field holds is what another one does, but for case; or it is in it, or at an end of it."""
+    one, two = field_text(field), field_text(other)
+    if starts or ends:
+        kind: ast.PairKind = "contains" if starts and ends else "startswith" if starts else "endswith"
+        return ast.TextPair(one, kind, two, ignore_case=True)
+    # Each begins with the other: they are the same.
+    return ast.And((ast.TextPair(one, "startswith", two, True), ast.TextPair(two, "startswith", one, True)))
 
 
 def unknown_placeholder(name: str) -> Unsayable:
