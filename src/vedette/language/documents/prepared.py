@@ -17,7 +17,8 @@ from vedette.language.documents.parsing import parse
 from vedette.schema.readings import json_leaf
 
 _Asked: TypeAlias = tuple[Asked, ...]  # an alternative, made ready
-_Entry: TypeAlias = tuple[int, _Asked]  # the number of the pattern, and one of its alternatives
+# The number of the pattern, one of its alternatives, and the field of it that most others have as well.
+_Entry: TypeAlias = tuple[int, _Asked, Asked]
 _Key: TypeAlias = tuple[str, Hashable]  # how it is filed, and under what
 
 
@@ -43,16 +44,18 @@ class Prepared:
             field: (1, 0) if found is None else (0, sum(wanted[field.path, key] for key in found))
             for field, found in keys.items()
         }
+        popular = Counter(field for _, alternative in made for field in alternative.fields)
         shared: dict[Alternative, _Asked] = {}
         for number, alternative in made:
             asked = shared.setdefault(alternative, tuple(ready[field] for field in alternative.fields))
+            entry = number, asked, ready[max(alternative.fields, key=popular.__getitem__)]
             filed = min(
                 (field for field in alternative.fields if not field.may_miss), key=rank.__getitem__, default=None
             )
             if filed is None:
-                self._always.append((number, asked))
+                self._always.append(entry)
             else:
-                self._files.setdefault(filed.path, _File()).add(keys[filed], (number, asked))
+                self._files.setdefault(filed.path, _File()).add(keys[filed], entry)
 
     def fitting(self, value: Any) -> list[int]:
         """The numbers of the patterns that a JSON value fits, in order."""
@@ -60,7 +63,11 @@ class Prepared:
         known: dict[Asked, Choice | None] = {}
         verdicts: dict[_Asked, bool] = {}
         fit: set[int] = set()
-        for number, asked in self._brought_up(found):
+        for number, asked, first in self._brought_up(found):
+            if first not in known:
+                known[first] = first.choice(found)
+            if known[first] is None:  # which ends most of them before anything else is asked
+                continue
             verdict = verdicts.get(asked)
             if verdict is None:
                 verdict = verdicts[asked] = can_choose(asked, found, known)
