@@ -6,7 +6,8 @@ import duckdb
 import numpy as np
 import pytest
 
-from tests.contract.random_filters import AT_ONCE, EVENTS, FILTERS, SCHEMA, Filter, events, random_filters
+from tests.contract.random_filters import AT_ONCE, EVENTS, SCHEMA, Filter, events, random_filters
+from tests.vetoes import everywhere
 from vedette.matching.indexes import NAMES
 from vedette.matching.subscriptions import Subscriptions
 
@@ -36,13 +37,25 @@ def wanted(filters: list[Filter]) -> np.ndarray:
 @pytest.mark.interpreted
 @pytest.mark.parametrize("index", NAMES)
 def test_filters_match_what_duckdb_selects(index: str, filters: list[Filter], wanted: np.ndarray) -> None:
+    _compare(index, filters, wanted)
+
+
+@pytest.mark.parametrize("index", NAMES)
+def test_filters_with_vetoes_match_what_duckdb_selects(
+    index: str, filters: list[Filter], wanted: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    everywhere(monkeypatch)
+    _compare(index, filters[::2], wanted[:, ::2])
+
+
+def _compare(index: str, filters: list[Filter], wanted: np.ndarray) -> None:
     subscriptions = Subscriptions(SCHEMA)
     for number, one in enumerate(filters):
         subscriptions.add(str(number), one.ours)
     table = events()
     matcher = subscriptions.compile(index, sample=table)
     pairs = matcher.match_pairs(table)
-    found = np.zeros((EVENTS, FILTERS), np.bool_)
+    found = np.zeros((EVENTS, len(filters)), np.bool_)
     found[pairs.event, pairs.subscription] = True
     assert len(pairs.event) == found.sum()
     wrong = np.argwhere(found != wanted)

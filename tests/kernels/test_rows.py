@@ -48,6 +48,31 @@ def test_rows_are_the_living_owners_once_each(
 
 
 @pytest.mark.interpreted
+@given(
+    pairs=_PAIRS, dead=st.sets(st.integers(0, 50), max_size=5), vetoes=st.sets(st.integers(0, 129)), twice=st.booleans()
+)
+def test_a_veto_takes_its_owner_away(
+    pairs: set[tuple[int, int]], dead: set[int], vetoes: set[int], twice: bool
+) -> None:
+    owner = np.arange(_CONJUNCTIONS, dtype=np.int32) // (3 if twice else 1)
+    alive = np.full(3, 2**64 - 1, np.uint64)
+    for ordinal in dead:
+        alive[ordinal // 64] &= ~np.uint64(1 << (ordinal % 64))
+    event, conjunction = (np.array([pair[i] for pair in sorted(pairs)], np.int32) for i in range(2))
+    marked = np.zeros(_CONJUNCTIONS, np.bool_)
+    marked[list(vetoes)] = True
+    found = Pairs(event, conjunction.copy())
+    rows = rows_of(found, _EVENTS, _CONJUNCTIONS, owner=owner, alive=alive, repeats=twice, ordered=False, vetoes=marked)
+    assert found.conjunction.tolist() == conjunction.tolist()
+    wanted = []
+    for e in range(_EVENTS):
+        held = {c for at, c in pairs if at == e}
+        gone = {int(owner[c]) for c in held & vetoes} | dead
+        wanted.append(sorted({int(owner[c]) for c in held - vetoes} - gone))
+    assert _listed(rows) == wanted
+
+
+@pytest.mark.interpreted
 def test_many_subscriptions_take_several_passes() -> None:
     random = np.random.default_rng(1)
     event = random.integers(0, 40, 500).astype(np.int32)

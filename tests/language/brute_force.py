@@ -29,6 +29,8 @@ from vedette.schema.types import Kind
 
 
 def holds(form: NormalForm, event: Mapping[str, Any], schema: Schema | None) -> bool:
+    if any(_conjunction(one, event, schema) for one in form.vetoes):
+        return False
     return any(_conjunction(one, event, schema) for one in form.conjunctions)
 
 

@@ -20,7 +20,7 @@ from vedette.language.normalform import Conjunction, Elementary, NormalForm, Pro
 from vedette.language.valuesets import AnyKey, AnySet
 from vedette.schema.columns import Column
 
-MOST_BOXES = 256  # of one subscription
+MOST_BOXES = 256  # of one subscription; one with vetoes would be more
 FALSE, TRUE, UNKNOWN = 0, 1, 2  # of a test; UNKNOWN, of lists only, is in no box
 
 Span: TypeAlias = tuple[int, int]
@@ -92,7 +92,7 @@ class Space:
 
     def label(self, form: NormalForm) -> None:
         """Give a number to every text first, as this may move others. NoBoxes if the boxes would be too many."""
-        if sum(_size(one) for one in form.conjunctions) > MOST_BOXES:
+        if form.vetoes or sum(_size(one) for one in form.conjunctions) > MOST_BOXES:
             raise NoBoxes(f"the filter is a union of more than {MOST_BOXES} boxes\nHint: split it into several")
         for conjunction in form.conjunctions:
             for column, values in conjunction.values:
@@ -150,7 +150,7 @@ class Space:
             return FIRST
         # With null there is one value too many for 64 bits at either end: these two are taken as their neighbours.
         if key in (FIRST, HIGHEST):
-            raise NoBoxes(f"{column.path} is compared with the lowest or highest integer of all")
+            raise NoBoxes(f"{column.name} is compared with the lowest or highest integer of all")
         return key
 
     # ------------------------------------------------------------ dimensions
@@ -162,8 +162,9 @@ class Space:
             return found
         if dimension.test is None and _textual(dimension.column):
             self._labels[len(self.dimensions)] = Labels()
-        derived = dimension.test is not None or dimension.column.other is not None
-        related = [] if derived else list(self._related(dimension.column.path))
+        column = dimension.column
+        derived = dimension.test is not None or column.other is not None or column.reading is not None
+        related = [] if derived else list(self._related(column.path))
         for other in related:
             self.derived[other] = 1
         self.derived.append(derived or bool(related))
@@ -174,7 +175,7 @@ class Space:
     def _related(self, path: str) -> Iterable[int]:
         """Columns of the same attribute in another reading, or of a part of it."""
         for number, other in enumerate(self.dimensions):
-            if other.test is None and other.column.other is None:
+            if other.test is None and other.column.other is None and other.column.reading is None:
                 theirs = other.column.path
                 if theirs == path or theirs.startswith(f"{path}.") or path.startswith(f"{theirs}."):
                     yield number

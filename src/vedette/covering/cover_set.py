@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from vedette.covering.boxes import Box, NoBoxes, Space
+from vedette.covering.boxes import MOST_BOXES, Box, NoBoxes, Space
 from vedette.covering.candidates import BoxTable
 from vedette.covering.covers import BUDGET, Judge, Method, Settings, Verdict
 from vedette.covering.witness import nearer, values_at
@@ -71,7 +71,7 @@ class CoveringSet:
         witnesses: bool = False,
     ) -> None:
         self._schema = schema_of(schema)
-        self._templates = Templates(self._schema)
+        self._templates = Templates(self._schema, MOST_BOXES)
         self._witnesses = witnesses
         self._space = Space()
         self._table: BoxTable[str] = BoxTable(self._space)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from vedette.covering.boxes import MOST_BOXES
 from vedette.covering.breadth import breadth
 from vedette.covering.cover_set import Answer, CoveringSet
 from vedette.covering.covers import BUDGET, Method
@@ -48,7 +49,7 @@ def decided(
             "sampling may take one for covered that is not, and what it should hear of would be lost\n"
             "Hint: the methods are auto, pairwise and exact"
         )
-    templates = Templates(schema)
+    templates = Templates(schema, MOST_BOXES)
     forms = {id_: templates.normal_form(text) for id_, text in _texts(records)}
     found = CoveringSet(schema, method=method, budget=budget)
     for number, id_ in enumerate(sorted(forms, key=lambda each: -breadth(forms[each]))):
@@ -60,7 +61,7 @@ def decided(
 
 def decided_before(records: Records, schema: Schema, known: Decided) -> CoveringSet:
     """The same from what is known of those that are covered."""
-    templates = Templates(schema)
+    templates = Templates(schema, MOST_BOXES)
     found = CoveringSet(schema, method=known.method, budget=known.budget)
     for id_, text in _texts(records):
         found.add_decided(id_, templates.normal_form(text), known.answers.get(id_))

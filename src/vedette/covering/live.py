@@ -57,7 +57,7 @@ class LiveCoveringMatcher(LiveMatcher):
 
     def _append(self, new: list[Entry]) -> None:
         for entry in new:
-            self._found.add(entry.id, entry.form)
+            self._found.add(entry.id, entry.when if entry.form.vetoes else entry.form)  # it has more room for boxes
         super()._append(new)
 
     def _begin_merge(self) -> None:

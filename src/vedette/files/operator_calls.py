@@ -14,13 +14,14 @@ from vedette.files.subscriptions import SubscriptionRecord
 from vedette.language.ast import Call
 from vedette.language.check import check
 from vedette.language.checked import Checked, Residual, leaves
-from vedette.language.normalform import Conjunction
+from vedette.language.normalform import Conjunction, NormalForm
 from vedette.language.parser import parse
 from vedette.matching.patterns import PatternRecord, Predict
 from vedette.operators.registry import Operators
 from vedette.schema.schema import Schema
 
 _OPTION = "--operators FILE brings others"
+_ALWAYS = NormalForm((Conjunction(),))
 
 Verdict: TypeAlias = Literal["never", "always"]
 
@@ -55,7 +56,7 @@ class OperatorCalls:
                 Predicates(self.operators).planned(replace(checked, root=leaf, steps=()))
             return None
         planned = Predicates(self.operators).planned(checked)
-        if any(not one.predicates and Conjunction() in one.plain.conjunctions for one in planned):
+        if any(not one.predicates and one.plain == _ALWAYS for one in planned):
             return "always"
         return None if planned else "never"
 

@@ -19,6 +19,8 @@ _DEAD = -1
 _DIGIT_BITS, _DIGITS = 8, 256
 _FEW = 32
 
+NO_VETOES = np.zeros(0, np.bool_)
+
 
 class Rows(NamedTuple):
     """Event e matches `subscription[start[e] : start[e + 1]]`."""
@@ -125,6 +127,31 @@ def _without_repeats(rows: Rows) -> Rows:
     return Rows(start, found[:size])
 
 
+@kernel
+def _mark(conjunction: NDArray[np.int32], vetoes: NDArray[np.bool_], subscription: NDArray[np.int32]) -> None:
+    """Twice the number of each pair's subscription, and one more where it is a veto; the dead stay so."""
+    for i in range(conjunction.size):
+        if subscription[i] != _DEAD:
+            subscription[i] = np.int32(2) * subscription[i] + np.int32(vetoes[conjunction[i]])
+
+
+@kernel
+def _without_vetoed(rows: Rows) -> Rows:
+    """Each subscription that has no veto once per event; rows are marked, and in order."""
+    before, found = rows.start, rows.subscription
+    start = np.zeros_like(before)
+    size = 0
+    for e in range(before.size - 1):
+        for i in range(before[e], before[e + 1]):
+            subscription = found[i] >> 1
+            # A veto comes last among the pairs of its subscription.
+            if found[i] & 1 == 0 and (i + 1 == before[e + 1] or found[i + 1] >> 1 != subscription):
+                found[size] = subscription
+                size += 1
+        start[e + 1] = size
+    return Rows(start, found[:size])
+
+
 def rows_of(
     pairs: Pairs,
     events: int,
@@ -134,16 +161,23 @@ def rows_of(
     alive: NDArray[np.uint64],
     repeats: bool,
     ordered: bool,
+    vetoes: NDArray[np.bool_] = NO_VETOES,
 ) -> Rows:
     """The living subscriptions of each event, once each; `ordered`: ascending within an event.
 
     `repeats` says that several conjunctions of one subscription may hold for the same event; the rows are then
-    always in order, since repeats are found as neighbours.
+    always in order, since repeats are found as neighbours. `vetoes` are the conjunctions that take their subscription
+    away (empty: there are none).
     """
     found = pairs.conjunction
     if owner.size or alive.size:
         found = np.empty(len(pairs.conjunction), np.int32)
         _subscriptions(pairs.conjunction, owner, alive, found)
+    if vetoes.size:
+        _mark(pairs.conjunction, vetoes, found)
+        rows = _group(pairs.event, found, events)
+        _sort(rows, (2 * subscriptions - 1).bit_length())
+        return _without_vetoed(rows)
     rows = _group(pairs.event, found, events)
     if ordered or repeats:
         _sort(rows, max(1, (subscriptions - 1).bit_length()))

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from vedette.language.asked import merged_tests
-from vedette.language.normalform import Conjunction, Probe
-from vedette.language.valuesets import PRESENT, ValueSet, intersection
+from vedette.language.asked import after_prefix, merged_tests
+from vedette.language.likes import escaped
+from vedette.language.normalform import Conjunction, Probe, TextProbe
+from vedette.language.valuesets import PRESENT, Interval, ValueSet, intersection, union_all
 from vedette.schema.columns import Column
+from vedette.schema.types import STRING
 
 Values: TypeAlias = ValueSet[Any]
+
+_FEW = 128  # texts that become tests of a probe
 
 
 @dataclass(slots=True)
@@ -40,9 +44,88 @@ def size(form: Form) -> tuple[int, int]:
     return count, tests
 
 
-def distributed(form: Form) -> list[Conjunction]:
+# ---------------------------------------------------------------- this or that
+
+
+def disjoined(forms: Iterable[Form]) -> Form:
+    """Alternatives over one column become one: sets by union, probes by having more tests."""
+    sets: dict[Column, list[Values]] = {}
+    tests: dict[Column, list[Probe]] = {}
+    made: list[All] = []
+    for form in forms:
+        for one in form if isinstance(form, list) else [form]:
+            if one.anys or len(one.values) + len(one.probes) > 1:
+                made.append(one)
+            elif one.values:
+                ((column, values),) = one.values.items()
+                sets.setdefault(column, []).append(values)
+            elif not one.probes:
+                return one  # always true
+            elif one.probes[0][1].positive:
+                tests.setdefault(one.probes[0][0], []).append(one.probes[0][1])
+            else:
+                made.append(one)
+    for column, probes in tests.items():
+        if column in sets:
+            sets[column] = _texts_to_tests(column, sets[column], probes)
+        together = frozenset().union(*(probe.tests for probe in probes)) if len(probes) > 1 else probes[0].tests
+        made.append(All({}, [(column, Probe(merged_tests(together)))]))
+    for column, several in sets.items():
+        if several:
+            values = union_all(several)
+            if values.is_everything:
+                return All()
+            made.append(All({column: values}))
+    return made[0] if len(made) == 1 else made
+
+
+def _texts_to_tests(column: Column, sets: list[Values], probes: list[Probe]) -> list[Values]:
+    """Move equalities and prefixes from sets to a probe beside them; returns the sets that are something else."""
+    if column.type != STRING:
+        return sets
+    left: list[Values] = []
+    for values in sets:
+        found = _as_tests(values)
+        if found is None:
+            left.append(values)
+        else:
+            probes.append(Probe(found))
+    return left
+
+
+def _as_tests(values: Values) -> frozenset[TextProbe] | None:
+    if values.null or len(values.intervals) > _FEW:
+        return None
+    found: set[TextProbe] = set()
+    for interval in values.intervals:
+        low, high = interval.low, interval.high
+        if low is None or high is None:
+            # Below the first text there is only the empty one.
+            if interval == _EMPTY_TEXT:
+                found.add(TextProbe("like", ""))
+                continue
+            return None
+        try:
+            text = low.decode()
+        except UnicodeDecodeError:
+            return None
+        if high == low + b"\0":
+            found.add(TextProbe("like", escaped(text)))
+        elif high == after_prefix(low):
+            found.add(TextProbe("startswith", text))
+        else:
+            return None
+    return frozenset(found)
+
+
+_EMPTY_TEXT: Interval[bytes] = Interval(None, b"\0")
+
+# ---------------------------------------------------------------- flat
+
+
+def distributed(alternatives: list[All]) -> list[Conjunction]:
     """ANDs distributed over ORs, without conjunctions that cannot be true."""
-    flat = [each for alternative in (form if isinstance(form, list) else [form]) for each in _flat(alternative)]
+    flat = [each for alternative in alternatives for each in _flat(alternative)]
     return [made for each in flat if (made := tidied(each)) is not None]
 
 
@@ -92,9 +175,8 @@ def tidied(form: All) -> Conjunction | None:
     return Conjunction(tuple(ordered), tuple(probes))
 
 
-def _by_column(entry: tuple[Column, Any]) -> tuple[str, str, str]:
-    column = entry[0]
-    return column.path, column.other or "", str(column.type)
+def _by_column(entry: tuple[Column, Any]) -> tuple[str, str, str, str]:
+    return entry[0].order
 
 
 def _tidied_probes(probes: Sequence[tuple[Column, Probe]]) -> list[tuple[Column, Probe]] | None:

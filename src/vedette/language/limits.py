@@ -24,5 +24,5 @@ REGEX_MEMORY: Final = 256 * 1024  # RE2's max_mem for one program: about 20,000 
 EVENT_PATTERN_FIELDS: Final = 100_000  # of all event patterns of a text, with their alternatives written out
 
 CONJUNCTIONS: Final = 10_000  # of a normal form, its vetoes among them
-DISTRIBUTED: Final = 256  # conjunctions that an AND may become before some of its ORs become vetoes
+DISTRIBUTED: Final = 16  # conjunctions that an AND may become before some of its ORs become vetoes
 ALTERNATIVES: Final = 64  # of a step, one for each way in which its join variables can satisfy it

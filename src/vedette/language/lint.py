@@ -198,8 +198,10 @@ class _Linter:
         key = (id(part), positive)
         if key not in self._forms:
             try:
-                form: NormalForm | None = normal_form(part, positive, _CONJUNCTIONS)
+                form: NormalForm | None = normal_form(part, positive, _CONJUNCTIONS, most=_CONJUNCTIONS)
             except (LimitError, NotSupported):
+                form = None
+            if form is not None and form.vetoes:
                 form = None
             self._forms[key] = part, form  # the part is kept, so that its id stays its own
         return self._forms[key][1]

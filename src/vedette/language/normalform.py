@@ -1,10 +1,13 @@
-"""The normal form that every dialect arrives at: an OR of conjunctions, each literal over one column.
+"""The normal form that every dialect arrives at: an OR of conjunctions, each literal over one column, with exceptions.
 
 A filter matches when it is *true*, so after negation has been pushed to the atoms a literal is just a set:
 those values (null among them or not) that satisfy it. Literals over an ordered column are `ValueSet`s and
 merge by intersection (within a conjunction) and union (within a disjunction). What has no useful order
 - contains, regular expressions, geometry, lists - is a `Probe`: a set of elementary tests of which one
 must hold, asked once per distinct value.
+
+Filters with many exceptions would become too many conjunctions. These have vetoes, conjunctions too: an event that
+satisfies one of them does not match (see `vedette.language.exceptions`).
 """
 
 from __future__ import annotations
@@ -86,6 +89,7 @@ class Conjunction:
 
 @dataclass(frozen=True, slots=True)
 class NormalForm:
-    """An OR of conjunctions: none of them is never true, an empty conjunction is always true."""
+    """An OR of conjunctions, except where a veto holds: none is never true, an empty conjunction is always true."""
 
     conjunctions: tuple[Conjunction, ...]
+    vetoes: tuple[Conjunction, ...] = ()

@@ -2,9 +2,11 @@
 
 1. Negation is pushed down to the tests, and literals over one column merge: by intersection within an AND, by union
    within an OR. So `x > 5 and x < 10 and x != 7` is one set, and a hundred `contains` joined by OR are one probe.
-2. The number of conjunctions is computed, and refused if it is over the limit, before any of them is made.
-3. ANDs are distributed over ORs; conjunctions that cannot be true are dropped on the way.
-4. `vedette.language.simplify` makes the result smaller.
+2. Of ANDs that would become very many conjunctions, some ORs are left out, and become vetoes
+   (`vedette.language.exceptions`).
+3. The number of conjunctions is computed, and refused if it is over the limit, before any of them is made.
+4. ANDs are distributed over ORs (`vedette.language.forms`); conjunctions that cannot be true are dropped on the way.
+5. `vedette.language.simplify` makes the result smaller.
 """
 
 from __future__ import annotations
@@ -15,13 +17,13 @@ from typing import Any, TypeAlias
 
 from vedette.errors import LimitError, NotSupported
 from vedette.language import limits
-from vedette.language.asked import after_prefix, asked, merged_tests
+from vedette.language.asked import asked
 from vedette.language.ast import Comparator
 from vedette.language.checked import AndPart, Atom, Checked, NotPart, OrPart, PairAtom, Part, Residual, TruthPart
-from vedette.language.forms import All, Form, distributed, size, tidied
-from vedette.language.likes import escaped
-from vedette.language.normalform import NormalForm, Probe, TextProbe
-from vedette.language.simplify import simplified
+from vedette.language.exceptions import with_exceptions
+from vedette.language.forms import All, Form, disjoined, distributed, size, tidied
+from vedette.language.normalform import NormalForm, Probe
+from vedette.language.simplify import not_refused, simplified
 from vedette.language.valuesets import (
     NOTHING,
     NULL,
@@ -30,32 +32,37 @@ from vedette.language.valuesets import (
     ValueSet,
     complement,
     intersection_all,
-    union_all,
 )
 from vedette.schema.columns import Column
-from vedette.schema.types import STRING
 
 Values: TypeAlias = ValueSet[Any]
 
 TESTS_PER_CONJUNCTION = 32  # on average, at the limit of conjunctions
-_FEW = 128  # texts that become tests of a probe
 
 
-def normalise(checked: Checked, limit: int = limits.CONJUNCTIONS) -> NormalForm:
-    """The normal form of a filter; LimitError if it would have more than `limit` conjunctions."""
+def normalise(checked: Checked, limit: int = limits.CONJUNCTIONS, most: int | None = None) -> NormalForm:
+    """The normal form of a filter; LimitError if it would have more than `limit` conjunctions.
+
+    It has vetoes where an AND would become more than `most` conjunctions, and they make it smaller.
+    """
     if checked.root is None:
         raise NotSupported("a pattern speaks of several events and has no normal form; each of its steps has one")
-    return normal_form(checked.root, limit=limit, text=checked.text)
+    return normal_form(checked.root, limit=limit, text=checked.text, most=most)
 
 
-def normal_form(part: Part, positive: bool = True, limit: int = limits.CONJUNCTIONS, text: str = "") -> NormalForm:
+def normal_form(
+    part: Part, positive: bool = True, limit: int = limits.CONJUNCTIONS, text: str = "", most: int | None = None
+) -> NormalForm:
     """When a part of a filter is true (`positive`), or when it is false."""
     form = _form(part, positive)
     if isinstance(form, All) and not form.anys:
         single = tidied(form)
         return NormalForm(() if single is None else (single,))
-    _refuse_if_too_large(form, limit, text)
-    return NormalForm(tuple(simplified(distributed(form))))
+    wider, vetoes = with_exceptions(form, limits.DISTRIBUTED if most is None else most)
+    _refuse_if_too_large([*wider, *vetoes], limit, text)
+    refused = simplified(distributed(vetoes))
+    conjunctions = not_refused(simplified(distributed(wider)), refused)
+    return NormalForm(tuple(conjunctions), tuple(refused) if conjunctions else ())
 
 
 # ---------------------------------------------------------------- 1: negation to the tests, and merging
@@ -181,80 +188,10 @@ def _all_of(parts: Iterable[Part], positive: bool) -> Form:
 
 
 def _any_of(parts: Iterable[Part], positive: bool) -> Form:
-    """Alternatives over one column become one: sets by union, probes by having more tests."""
-    sets: dict[Column, list[Values]] = {}
-    tests: dict[Column, list[Probe]] = {}
-    made: list[All] = []
-    for part in parts:
-        form = _FORMS[type(part)](part, positive)
-        for one in form if isinstance(form, list) else [form]:
-            if one.anys or len(one.values) + len(one.probes) > 1:
-                made.append(one)
-            elif one.values:
-                ((column, values),) = one.values.items()
-                sets.setdefault(column, []).append(values)
-            elif not one.probes:
-                return one  # always true
-            elif one.probes[0][1].positive:
-                tests.setdefault(one.probes[0][0], []).append(one.probes[0][1])
-            else:
-                made.append(one)
-    for column, probes in tests.items():
-        if column in sets:
-            sets[column] = _texts_to_tests(column, sets[column], probes)
-        together = frozenset().union(*(probe.tests for probe in probes)) if len(probes) > 1 else probes[0].tests
-        made.append(All({}, [(column, Probe(merged_tests(together)))]))
-    for column, several in sets.items():
-        if several:
-            values = union_all(several)
-            if values.is_everything:
-                return All()
-            made.append(All({column: values}))
-    return made[0] if len(made) == 1 else made
+    return disjoined(_FORMS[type(part)](part, positive) for part in parts)
 
 
-def _texts_to_tests(column: Column, sets: list[Values], probes: list[Probe]) -> list[Values]:
-    """Move equalities and prefixes from sets to a probe beside them; returns the sets that are something else."""
-    if column.type != STRING:
-        return sets
-    left: list[Values] = []
-    for values in sets:
-        found = _as_tests(values)
-        if found is None:
-            left.append(values)
-        else:
-            probes.append(Probe(found))
-    return left
-
-
-def _as_tests(values: Values) -> frozenset[TextProbe] | None:
-    if values.null or len(values.intervals) > _FEW:
-        return None
-    found: set[TextProbe] = set()
-    for interval in values.intervals:
-        low, high = interval.low, interval.high
-        if low is None or high is None:
-            # Below the first text there is only the empty one.
-            if interval == _EMPTY_TEXT:
-                found.add(TextProbe("like", ""))
-                continue
-            return None
-        try:
-            text = low.decode()
-        except UnicodeDecodeError:
-            return None
-        if high == low + b"\0":
-            found.add(TextProbe("like", escaped(text)))
-        elif high == after_prefix(low):
-            found.add(TextProbe("startswith", text))
-        else:
-            return None
-    return frozenset(found)
-
-
-_EMPTY_TEXT: Interval[bytes] = Interval(None, b"\0")
-
-# ---------------------------------------------------------------- 2: the limit
+# ---------------------------------------------------------------- 3: the limit
 
 
 def _refuse_if_too_large(form: Form, limit: int, text: str) -> None:

@@ -12,6 +12,7 @@ from vedette.schema.columns import Column
 Values: TypeAlias = ValueSet[Any]
 
 _FEW = 128  # conjunctions that are compared with each other
+_WORK = 100_000  # sets that are looked at, all columns together: more of them would take seconds
 
 
 def simplified(conjunctions: list[Conjunction]) -> list[Conjunction]:
@@ -21,6 +22,13 @@ def simplified(conjunctions: list[Conjunction]) -> list[Conjunction]:
             break
         conjunctions = rule(conjunctions)
     return conjunctions
+
+
+def not_refused(conjunctions: list[Conjunction], vetoes: list[Conjunction]) -> list[Conjunction]:
+    """Without those that hold only where a veto does."""
+    if len(conjunctions) * len(vetoes) > _FEW * _FEW:
+        return conjunctions
+    return [one for one in conjunctions if not any(map(_Known(one).implies, vetoes))]
 
 
 def _distinct(conjunctions: list[Conjunction]) -> list[Conjunction]:
@@ -34,7 +42,10 @@ def _joined(conjunctions: list[Conjunction]) -> list[Conjunction]:
     """Conjunctions that differ in the set of one column only become one: `x = 1 and y = 2 or x = 3 and y = 2`."""
     if len(conjunctions) > _FEW:
         return conjunctions
-    for column in dict.fromkeys(column for one in conjunctions for column, _ in one.values):
+    columns = dict.fromkeys(column for one in conjunctions for column, _ in one.values)
+    if len(columns) * sum(len(one.values) for one in conjunctions) > _WORK:
+        return conjunctions
+    for column in columns:
         alike: dict[Any, list[Conjunction]] = {}
         for one in conjunctions:
             rest = tuple(entry for entry in one.values if entry[0] != column)
@@ -61,20 +72,27 @@ def _absorbed(conjunctions: list[Conjunction]) -> list[Conjunction]:
     kept: list[Conjunction] = []
     for place, one in enumerate(conjunctions):
         others = kept + conjunctions[place + 1 :]
-        if not any(_implies(one, other) for other in others):
+        if not any(map(_Known(one).implies, others)):
             kept.append(one)
     return kept
 
 
-def _implies(one: Conjunction, other: Conjunction) -> bool:
-    if len(other.values) > len(one.values) or len(other.probes) > len(one.probes):
-        return False
-    mine: dict[Column, Values] = dict(one.values)
-    for column, values in other.values:
-        found = mine.get(column)
-        if found is None or not is_subset(found, values):
+class _Known:
+    """What holds where a conjunction does."""
+
+    def __init__(self, one: Conjunction) -> None:
+        self._values: dict[Column, Values] = dict(one.values)
+        self._probes = set(one.probes)
+
+    def implies(self, other: Conjunction) -> bool:
+        """The other one holds there, too."""
+        if len(other.values) > len(self._values) or len(other.probes) > len(self._probes):
             return False
-    return set(other.probes) <= set(one.probes)
+        for column, values in other.values:
+            found = self._values.get(column)
+            if found is None or not is_subset(found, values):
+                return False
+        return self._probes.issuperset(other.probes)
 
 
 _RULES: tuple[Callable[[list[Conjunction]], list[Conjunction]], ...] = (_distinct, _joined, _distinct, _absorbed)

@@ -73,7 +73,15 @@ class ClauseBuilder:
     def add(self, form: NormalForm) -> bool:
         """Append the conjunctions; True if several of them may hold for the same event."""
         before = self.size
-        for conjunction in form.conjunctions:
+        self._add_all(form.conjunctions)
+        return self.size - before > 1 and may_overlap(form)
+
+    def add_vetoes(self, form: NormalForm) -> None:
+        """Append what must not hold."""
+        self._add_all(form.vetoes)
+
+    def _add_all(self, conjunctions: Sequence[Conjunction]) -> None:
+        for conjunction in conjunctions:
             if conjunction.probes or not all(map(_is_plain, conjunction.values)):
                 self._add(conjunction)
                 continue
@@ -82,7 +90,6 @@ class ClauseBuilder:
                 interval = values.intervals[0]
                 self._entries(column).append(self.size, interval.low, interval.high)
             self.size += 1
-        return self.size - before > 1 and may_overlap(form)
 
     def _add(self, conjunction: Conjunction) -> None:
         fixed: list[tuple[Column, _Test]] = []

@@ -34,6 +34,7 @@ class Draft:
         self.origins: dict[int, Origin] = {}  # of those that have one
         self._repeats = bytearray()
         self._owner = array("i")
+        self._vetoes: list[tuple[int, int]] = []  # from which conjunction up to which, of those that have some
         self._builder = ClauseBuilder()
 
     def __len__(self) -> int:
@@ -46,6 +47,10 @@ class Draft:
         ordinal = len(self.ids)
         first = self._builder.size
         repeats = self._builder.add(form)
+        if form.vetoes:
+            begin = self._builder.size
+            self._builder.add_vetoes(form)
+            self._vetoes.append((begin, self._builder.size))
         self._owner.extend([ordinal] * (self._builder.size - first))
         self.ids.append(id_)
         self.texts.append(when)
@@ -57,9 +62,13 @@ class Draft:
 
     def drawn(self) -> Drawn:
         """All that was added so far."""
+        vetoes = np.zeros(self._builder.size if self._vetoes else 0, np.bool_)
+        for begin, end in self._vetoes:
+            vetoes[begin:end] = True
         return Drawn(
             self._builder.clauses(),
             np.array(self._owner, np.int32),
             np.frombuffer(bytes(self._repeats), np.bool_),
             Records.of(self.ids, self.texts, self.subscribers, self.origins),
+            vetoes,
         )

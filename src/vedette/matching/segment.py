@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vedette.kernels.bundles import CodedBatch, PredicateTable
-from vedette.kernels.rows import Rows, rows_of
+from vedette.kernels.rows import NO_VETOES, Rows, rows_of
 from vedette.matching.clauses import Clauses, Ints, concatenate
 from vedette.matching.codebook import Codebook, Prepared
 from vedette.matching.coding import decode_clauses, encode_clauses
@@ -30,13 +30,15 @@ class Drawn:
     """Clauses and whose they are: all that a segment is built from, without its codes and its index.
 
     Conjunction c belongs to subscription `owner[c]`, an ordinal of `records`. `repeats` are the subscriptions
-    of which several conjunctions may hold for the same event.
+    of which several conjunctions may hold for the same event. `vetoes` are the conjunctions that must not hold; empty
+    where there are none.
     """
 
     clauses: Clauses
     owner: Ints
     repeats: NDArray[np.bool_]
     records: Records
+    vetoes: NDArray[np.bool_] = field(default_factory=lambda: NO_VETOES)
 
     def keep(self, chosen: NDArray[np.bool_]) -> Drawn:
         """Only the chosen subscriptions, renumbered."""
@@ -49,6 +51,7 @@ class Drawn:
             number[self.owner[conjunctions]],
             self.repeats[chosen],
             self.records.keep(chosen),
+            _none_if_none(self.vetoes[conjunctions]) if len(self.vetoes) else NO_VETOES,
         )
 
     @classmethod
@@ -60,7 +63,12 @@ class Drawn:
             np.concatenate([part.owner + number for part, number in zip(parts, first, strict=False)]),
             np.concatenate([part.repeats for part in parts]),
             Records.concatenate(part.records for part in parts),
+            _none_if_none(np.concatenate([part.vetoes if len(part.vetoes) else part.owner < 0 for part in parts])),
         )
+
+
+def _none_if_none(vetoes: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    return vetoes if vetoes.any() else NO_VETOES
 
 
 @dataclass(frozen=True)
@@ -73,6 +81,7 @@ class Segment:
     owner: Ints  # empty where conjunction c is subscription c
     repeats: NDArray[np.bool_]  # empty where no subscription repeats
     records: Records
+    vetoes: NDArray[np.bool_] = field(default_factory=lambda: NO_VETOES)  # empty where no conjunction is one
 
     @classmethod
     def build(
@@ -91,6 +100,7 @@ class Segment:
             events = _sampled(codebook, sample)
         built = kind.build(table, len(codebook.ranks), events)
         one_each = len(drawn.owner) == len(drawn.records) and bool(np.all(np.diff(drawn.owner) == 1))
+        one_each = one_each and not len(drawn.vetoes)
         return cls(
             codebook,
             table,
@@ -98,6 +108,7 @@ class Segment:
             np.zeros(0, np.int32) if one_each else drawn.owner,
             drawn.repeats if drawn.repeats.any() else np.zeros(0, np.bool_),
             drawn.records,
+            drawn.vetoes,
         )
 
     def __len__(self) -> int:
@@ -105,19 +116,20 @@ class Segment:
 
     @property
     def conjunctions(self) -> int:
-        """How many conjunctions the subscriptions are made of."""
+        """How many conjunctions the subscriptions are made of, vetoes among them."""
         return len(self.table.start) - 1
 
     @property
     def nbytes(self) -> int:
         """The bytes of constants, predicates and index; ids and texts are beside them."""
-        arrays: list[NDArray[Any]] = [*self.table, self.owner, self.repeats, *self.index.arrays().values()]
+        arrays: list[NDArray[Any]] = [*self.table, self.owner, self.repeats, self.vetoes]
+        arrays += self.index.arrays().values()
         return self.codebook.nbytes + sum(array.nbytes for array in arrays)
 
     def digest(self) -> bytes:
         """A hash of the predicates and their constants, whatever the index."""
         found = hashlib.sha256()
-        arrays: list[NDArray[Any]] = [*self.table, self.owner]
+        arrays: list[NDArray[Any]] = [*self.table, self.owner, *([self.vetoes] if len(self.vetoes) else [])]
         for ranks in self.codebook.ranks:
             found.update(repr(ranks.column).encode())
             if isinstance(ranks, TextRanks):
@@ -139,7 +151,7 @@ class Segment:
         """What the segment was built from."""
         owner = self.owner if len(self.owner) else np.arange(self.conjunctions, dtype=np.int32)
         repeats = self.repeats if len(self.repeats) else np.zeros(len(self), np.bool_)
-        return Drawn(decode_clauses(self.codebook, self.table), owner, repeats, self.records)
+        return Drawn(decode_clauses(self.codebook, self.table), owner, repeats, self.records, self.vetoes)
 
     def warm_up(self) -> None:
         """Work out now what the first events, and the first removal, would otherwise have to wait for."""
@@ -163,13 +175,17 @@ class Segment:
             alive=alive,
             repeats=len(self.repeats) > 0,
             ordered=ordered,
+            vetoes=self.vetoes,
         )
 
     def match_one(self, values: Sequence[Any], alive: NDArray[np.uint64] = EVERYONE) -> list[int]:
         """The subscriptions of one event (the values of the codebook's columns), ascending."""
         found = self.index.match_one(self.codebook.code_one(values))
+        refused = self.vetoes[found] if len(self.vetoes) else NO_VETOES
         if len(self.owner):
             found = self.owner[found]
+        if refused.any():
+            found = _without_refused(found, refused)
         if len(self.repeats):
             found = np.unique(found)
         elif len(found) > 1:
@@ -178,6 +194,15 @@ class Segment:
             found = found[(alive[found >> 6] >> (found & 63).astype(np.uint64)) & np.uint64(1) == 1]
         ordinals: list[int] = found.tolist()
         return ordinals
+
+
+def _without_refused(found: Ints, refused: NDArray[np.bool_]) -> Ints:
+    """Each subscription once, ascending, without those that a veto refused; it is the last of its pairs then."""
+    marked = np.sort(found * 2 + refused)
+    subscription = marked >> 1
+    last = np.append(subscription[1:] != subscription[:-1], True)
+    kept: Ints = subscription[last & (marked & 1 == 0)]
+    return kept
 
 
 def _sampled(codebook: Codebook, sample: Mapping[Column, ColumnData]) -> CodedBatch:

@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 from vedette.errors import SnapshotError, VedetteError
 from vedette.kernels.bundles import PredicateTable
 from vedette.kernels.ranks import RankSteps
+from vedette.kernels.rows import NO_VETOES
 from vedette.matching.codebook import Codebook, MemberColumn, ProbeColumn
 from vedette.matching.indexes import index_class
 from vedette.matching.rank_columns import KeyRanks, RankColumn, TextRanks
 from vedette.matching.records import Records
 from vedette.matching.segment import Segment
-from vedette.matching.snapshot_files import SnapshotReader, SnapshotWriter
+from vedette.matching.snapshot_files import VERSION, WITH_VETOES, SnapshotReader, SnapshotWriter
 from vedette.schema.columns import Column
 from vedette.schema.schema import Schema
 from vedette.schema.types import parse_type
@@ -42,6 +43,8 @@ def save(segment: Segment, schema: Schema, folder: Path) -> None:
             writer.array(f"table.{name}", array)
         writer.array("owner", segment.owner)
         writer.array("repeats", segment.repeats)
+        if len(segment.vetoes):
+            writer.array("vetoes", segment.vetoes)
         for name, array in segment.index.arrays().items():
             writer.array(f"index.{name}", array)
         writer.arrow("records", segment.records.table)
@@ -52,7 +55,7 @@ def save(segment: Segment, schema: Schema, folder: Path) -> None:
             "schema": {"attributes": {path: schema.spelling(path) for path in schema}, "closed": schema.closed},
             **_save_codebook(writer, segment.codebook),
         }
-        writer.finish(facts)
+        writer.finish(facts, version=WITH_VETOES if len(segment.vetoes) else VERSION)
 
 
 def load(folder: Path, *, verify: bool = False) -> tuple[Segment, Schema]:
@@ -73,7 +76,8 @@ def _load(reader: SnapshotReader) -> tuple[Segment, Schema]:
     arrays = {name.removeprefix("index."): reader.array(name) for name in reader.names("index.")}
     index = index_class(facts["index"]).restore(table, len(codebook.ranks), arrays)
     records = Records(reader.arrow("records"))
-    segment = Segment(codebook, table, index, reader.array("owner"), reader.array("repeats"), records)
+    vetoes = reader.array("vetoes") if reader.names("vetoes") else NO_VETOES
+    segment = Segment(codebook, table, index, reader.array("owner"), reader.array("repeats"), records, vetoes)
     if len(records) != facts["subscriptions"] or segment.conjunctions != facts["conjunctions"]:
         raise SnapshotError(f"{reader.folder}: the snapshot's counts are not those of its manifest")
     schema = facts["schema"]

@@ -21,6 +21,7 @@ from vedette.version import __version__
 
 FORMAT = "vedette snapshot"
 VERSION = 1
+WITH_VETOES = 2  # some conjunctions take away, which those who read version 1 only would not do
 MANIFEST = "manifest.json"
 
 _WHOLE = 1 << 16  # files up to this size are checked as a whole at every opening
@@ -73,9 +74,9 @@ class SnapshotWriter:
             os.fsync(file.fileno())
         self._files[name] = {"size": path.stat().st_size, "sum": whole_sum(path), "sample": sampled_sum(path)}
 
-    def finish(self, facts: dict[str, Any]) -> None:
+    def finish(self, facts: dict[str, Any], *, version: int = VERSION) -> None:
         """Write the manifest and move the folder into place."""
-        body = {"format": FORMAT, "version": VERSION, "library": __version__, **facts, "files": self._files}
+        body = {"format": FORMAT, "version": version, "library": __version__, **facts, "files": self._files}
         text = json.dumps({**body, "sum": _text_sum(body)}, indent=1, ensure_ascii=False)
         (self._temporary / MANIFEST).write_text(text, encoding="utf-8")
         self._temporary.chmod(0o755)
@@ -132,10 +133,10 @@ class SnapshotReader:
             raise SnapshotError(f"{path} cannot be read: {error}") from None
         if not isinstance(body, dict) or body.get("format") != FORMAT:
             raise SnapshotError(f"{path} is not the manifest of a Vedette snapshot")
-        if body.get("version") != VERSION:
+        if body.get("version") not in (VERSION, WITH_VETOES):
             raise SnapshotError(
                 f"{self.folder} has format version {body.get('version')} (written by Vedette {body.get('library')}), "
-                f"this is Vedette {__version__}, which reads version {VERSION}\n"
+                f"this is Vedette {__version__}, which reads versions {VERSION} and {WITH_VETOES}\n"
                 "Hint: compile the subscriptions again and save them"
             )
         if body.pop("sum", None) != _text_sum(body):

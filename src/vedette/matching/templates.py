@@ -47,9 +47,9 @@ _SIDES: dict[Comparator, tuple[_Bound | None, _Bound | None]] = {
 }
 
 
-def normal_form(text: str, schema: Schema) -> NormalForm:
+def normal_form(text: str, schema: Schema, most: int | None = None) -> NormalForm:
     """A text as the normal form of a filter over one event: the whole way."""
-    return normalise(_checked(text, schema))
+    return normalise(_checked(text, schema), most=most)
 
 
 class HasOperators(NotSupported):
@@ -80,12 +80,12 @@ def _checked(text: str, schema: Schema) -> Checked:
 
 
 class Templates:
-    """Normal forms of texts, quickly where a skeleton comes again."""
+    """Normal forms of texts, quickly where a skeleton comes again; `most` is that of `normalise`."""
 
     MOST = _TEMPLATES  # that are kept
 
-    def __init__(self, schema: Schema) -> None:
-        self._schema = schema
+    def __init__(self, schema: Schema, most: int | None = None) -> None:
+        self._schema, self._most = schema, most
         self._known: dict[tuple[str, ...], _Template | None] = {}
         self._seen: set[tuple[str, ...]] = set()
 
@@ -102,25 +102,25 @@ class Templates:
     def normal_form(self, text: str) -> NormalForm:
         """The same as `normal_form`."""
         if len(text) > _LONGEST:
-            return normal_form(text, self._schema)
+            return normal_form(text, self._schema, self._most)
         pieces = _CONSTANT.split(text)
         skeleton = tuple(pieces[::2])
         template = self._known.get(skeleton)
         if template is not None:
             form = template.filled(pieces[1::2])
-            return form if form is not None else normal_form(text, self._schema)
+            return form if form is not None else normal_form(text, self._schema, self._most)
         if skeleton in self._known:
-            return normal_form(text, self._schema)
+            return normal_form(text, self._schema, self._most)
         if skeleton not in self._seen:  # a template is worth its making only if it comes again
             if len(self._seen) >= _TEMPLATES:
                 self._seen.clear()
             self._seen.add(skeleton)
-            return normal_form(text, self._schema)
+            return normal_form(text, self._schema, self._most)
         return self._learn(text, skeleton, pieces)
 
     def _learn(self, text: str, skeleton: tuple[str, ...], pieces: list[str]) -> NormalForm:
         checked = _checked(text, self._schema)
-        form = normalise(checked)
+        form = normalise(checked, most=self._most)
         if len(self._known) >= _TEMPLATES:
             self._known.clear()
         template = _template(text, pieces, checked)

@@ -109,7 +109,7 @@ class Constraints:
                 self._plain[skeleton] = _columns_if_plain(made) if Templates.is_clear(skeleton) else None
             return made
         form = self._templates.normal_form(text)
-        found = form.conjunctions[0].values if len(form.conjunctions) == 1 else ()
+        found = form.conjunctions[0].values if len(form.conjunctions) == 1 and not form.vetoes else ()
         if tuple(column for column, _ in found) != columns:
             return read_constraint(text, self.schema)  # some set is empty, or all there is: the long way says so
         return Constraint(text, (Disjunct(tuple(Term(column, _real(column, values)) for column, values in found)),))
@@ -160,7 +160,11 @@ class _Reader:
             if part.value is positive:
                 yield ()
         elif isinstance(part, Atom):
-            yield (Test(part, positive),)
+            test = Test(part, positive)
+            if part.column.reading is not None:
+                hint = f"ask about the attribute itself: {part.column.path} = 'x'"
+                self._fail(f"{part.column.name} is a view, and what it allows does not meet", test, hint)
+            yield (test,)
         else:
             self._refuse(part)
 

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.covering.boxes import Box, Dimension, NoBoxes, Space
+from vedette.covering.boxes import MOST_BOXES, Box, Dimension, NoBoxes, Space
 from vedette.errors import InputError, NotSupported
 from vedette.kernels.cover_bitmaps import BoxEntries
 from vedette.matching.templates import Templates
@@ -96,7 +96,7 @@ class Ahead:
     def __init__(self, read: Boxes, texts: Sequence[str | None], schema: Schema) -> None:
         self._read = read
         self._texts = texts
-        self._templates = Templates(schema)
+        self._templates = Templates(schema, MOST_BOXES)
         self._space = _Recorded()
         self._eventful = read.eventful()
         self._at = 0

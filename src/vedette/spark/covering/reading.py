@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from vedette.covering.boxes import Box, Dimension, NoBoxes, Space
+from vedette.covering.boxes import MOST_BOXES, Box, Dimension, NoBoxes, Space
 from vedette.errors import InputError, NotSupported
 from vedette.language.normalform import NormalForm
 from vedette.matching.templates import Templates
@@ -44,7 +44,7 @@ def reading(schema: Schema) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """The function that a worker runs: rows of `number` and `when` -> rows of COLUMNS; no `when`, no boxes."""
 
     def boxes(batches: Iterator[Any]) -> Iterator[Any]:
-        templates = Templates(schema)
+        templates = Templates(schema, MOST_BOXES)
         for batch in batches:
             numbers, texts = (column.to_pylist() for column in batch.columns)
             if numbers:
