@@ -63,21 +63,22 @@ _SCALAR_TYPES = (
 )
 
 
-def random_array(chance: random.Random, type_: Any, size: int) -> pa.Array:
-    """An array of the type."""
-    return pa.array([_stored(chance, type_) for _ in range(size)], type_)
+def random_array(chance: random.Random, type_: Any, size: int, *, twice: bool = True) -> pa.Array:
+    """An array of the type; `twice`: maps may hold a key twice."""
+    return pa.array([_stored(chance, type_, twice) for _ in range(size)], type_)
 
 
-def _stored(chance: random.Random, type_: Any) -> Any:
+def _stored(chance: random.Random, type_: Any, twice: bool) -> Any:
     types = pa.types
     if chance.random() < 0.25 or types.is_null(type_):
         return None
     if types.is_struct(type_):
-        return {field.name: _stored(chance, field.type) for field in type_}
+        return {field.name: _stored(chance, field.type, twice) for field in type_}
     if types.is_map(type_):
-        return [(name, _stored(chance, type_.item_type)) for name in chance.choices(NAMES, k=chance.randrange(4))]
+        names = chance.choices(NAMES, k=chance.randrange(4))
+        return [(name, _stored(chance, type_.item_type, twice)) for name in (names if twice else set(names))]
     if types.is_list(type_) or types.is_large_list(type_):
-        return [_stored(chance, type_.value_type) for _ in range(chance.randrange(4))]
+        return [_stored(chance, type_.value_type, twice) for _ in range(chance.randrange(4))]
     if types.is_boolean(type_):
         return chance.random() < 0.5
     if types.is_integer(type_):
