@@ -169,9 +169,7 @@ class Reader(abc.ABC):
 
         checked = self._checked(id_)
         if isinstance(events, pa.Table | pa.RecordBatch):
-            events = TableEvents(events).dicts(
-                path for column in checked.columns() for path in (column.path, column.other) if path is not None
-            )
+            events = TableEvents(events).dicts(path for column in checked.columns() for path in column.paths)
         elif not isinstance(events, Iterator):
             check_batch(events)
         return [(checked.text_of(leaf), count) for leaf, count in failing(checked, events)]
@@ -247,7 +245,7 @@ class Matcher(Reader):
             "conjunctions": f"{self.segment.conjunctions:,}",
             "index": self.index,
             "bytes": f"{self.nbytes:,}",
-            "attributes": ", ".join(sorted({column.path for column in self._fixed.columns})),
+            "attributes": ", ".join(sorted({column.name for column in self._fixed.columns})),
         }
         rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(fact)}</td></tr>" for name, fact in facts.items())
         return f"<table><caption>Matcher</caption>{rows}</table>"
