@@ -6,8 +6,8 @@ has the zero value of its type; one that cannot cast an operand goes on with the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
 
 from vedette.dialects.cesql.functions import find
 from vedette.dialects.cesql.likes import is_like
@@ -75,36 +75,15 @@ class _Evaluation:
         self.problems: list[Problem] = []
 
     def value(self, node: Expression) -> Value:
-        match node:
-            case Literal(value):
-                return value
-            case Attribute(name):
-                return self.attribute(name)
-            case Comparison():
-                return self.comparison(node)
-            case Like():
-                return self.like(node)
-            case Logic("XOR", parts):
-                return self.exclusive(parts)
-            case Logic(op, parts):
-                return self.logic(parts, decides=op == "OR")
-            case In():
-                return self.among(node)
-            case Exists(name):
-                return name in REQUIRED or (name not in NO_ATTRIBUTES and self.event.get(name) is not None)
-            case Not(operand):
-                return self.inverse(operand)
-            case Negate(operand):
-                return self.negative(operand)
-            case Arithmetic():
-                return self.arithmetic(node)
-            case Call():
-                return self.call(node)
+        return _VALUES[type(node)](self, node)
 
-    def attribute(self, name: str) -> Value:
-        found = attribute(self.event, name)
+    def literal(self, node: Literal) -> Value:
+        return node.value
+
+    def attribute(self, node: Attribute) -> Value:
+        found = attribute(self.event, node.name)
         if found is None:
-            self.wrong(ErrorKind.MISSING_ATTRIBUTE, f"the event has no attribute {name!r}")
+            self.wrong(ErrorKind.MISSING_ATTRIBUTE, f"the event has no attribute {node.name!r}")
             return False  # a type that nothing says is Boolean
         return found
 
@@ -115,6 +94,8 @@ class _Evaluation:
         return values if len(self.problems) == before else None
 
     def cast(self, value: Value, kind: Kind) -> Any:
+        if kind_of(value) is kind:
+            return value
         made = cast(value, kind)
         if made.wrong is not None:
             self.wrong(ErrorKind.CAST, made.wrong)
@@ -125,8 +106,14 @@ class _Evaluation:
 
     # ------------------------------------------------------------ Boolean
 
-    def logic(self, parts: tuple[Expression, ...], *, decides: bool) -> bool:
+    def exists(self, node: Exists) -> bool:
+        return node.name in REQUIRED or (node.name not in NO_ATTRIBUTES and self.event.get(node.name) is not None)
+
+    def logic(self, node: Logic) -> bool:
         """AND, or OR: the value that decides ends it. Two parts are one operand of what comes behind them."""
+        if node.op == "XOR":
+            return self.exclusive(node.parts)
+        decides, parts = node.op == "OR", node.parts
         before, value = len(self.problems), not decides
         for number, part in enumerate(parts):
             if number > 1 and len(self.problems) > before:
@@ -143,8 +130,8 @@ class _Evaluation:
         values = self.operands(*parts)
         return values is not None and sum(self.cast(value, Kind.BOOLEAN) for value in values) % 2 == 1
 
-    def inverse(self, operand: Expression) -> bool:
-        values = self.operands(operand)
+    def inverse(self, node: Not) -> bool:
+        values = self.operands(node.operand)
         if values is None:
             return False
         if kind_of(values[0]) is Kind.INTEGER:  # as the conformance cases have it
@@ -178,8 +165,8 @@ class _Evaluation:
 
     # ------------------------------------------------------------ Integer
 
-    def negative(self, operand: Expression) -> int:
-        values = self.operands(operand)
+    def negative(self, node: Negate) -> int:
+        values = self.operands(node.operand)
         return 0 if values is None else self.fitting(-self.cast(values[0], Kind.INTEGER))
 
     def arithmetic(self, node: Arithmetic) -> int:
@@ -223,3 +210,18 @@ class _Evaluation:
         if found.kind is not None:
             self.wrong(found.kind, found.wrong)
         return found.value
+
+
+_VALUES: Final[Mapping[type, Callable[[_Evaluation, Any], Value]]] = {
+    Literal: _Evaluation.literal,
+    Attribute: _Evaluation.attribute,
+    Exists: _Evaluation.exists,
+    Logic: _Evaluation.logic,
+    Not: _Evaluation.inverse,
+    Comparison: _Evaluation.comparison,
+    Like: _Evaluation.like,
+    In: _Evaluation.among,
+    Negate: _Evaluation.negative,
+    Arithmetic: _Evaluation.arithmetic,
+    Call: _Evaluation.call,
+}
