@@ -11,6 +11,7 @@ from benchmarks.covering_workloads import COVERING
 from benchmarks.spark import data
 from benchmarks.spark.plan import Plan
 from benchmarks.spark.result import Ratio, Result
+from benchmarks.spark.spent import spent
 from vedette.covering.cover_set import Answer, CoveringSet
 from vedette.covering.covers import Settings
 from vedette.matching.subscriptions import schema_of
@@ -36,8 +37,8 @@ def measure(plan: Plan) -> Result:
         for name in WORKLOADS:
             for size in plan.cover:
                 given = _subscriptions(name, size)
-                (found, again), on_spark = _timed(lambda given=given: rounds(*given))
-                wanted, here = _timed(lambda given=given: _one_by_one(*given))
+                (found, again), on_spark, spark_cpu = _timed(lambda given=given: rounds(*given))
+                wanted, here, here_cpu = _timed(lambda given=given: _one_by_one(*given))
                 if found != wanted:
                     raise ArithmeticError(f"{name}: Spark finds other answers")
                 covered = sum(answer.covered for answer in wanted)
@@ -48,6 +49,8 @@ def measure(plan: Plan) -> Result:
                         "covered": covered,
                         "one process s": here,
                         "Spark s": on_spark,
+                        "one process CPU s": here_cpu,
+                        "Spark CPU s": spark_cpu,
                         "judged again": again,
                     }
                 )
@@ -67,7 +70,8 @@ def _one_by_one(ids: Sequence[str], texts: Sequence[str], schema: Schema) -> lis
     return [found.add(id_, text) for id_, text in zip(ids, texts, strict=True)]
 
 
-def _timed(way: Callable[[], Any]) -> tuple[Any, float]:
-    begin = time.perf_counter()
+def _timed(way: Callable[[], Any]) -> tuple[Any, float, float]:
+    """What comes of it, and the seconds by the clock and of all processors."""
+    begin, before = time.perf_counter(), spent()
     made = way()
-    return made, time.perf_counter() - begin
+    return made, time.perf_counter() - begin, spent() - before

@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
@@ -24,6 +24,7 @@ from pyspark.sql import functions as F
 from benchmarks.spark import data
 from benchmarks.spark.plan import Plan
 from benchmarks.spark.result import Ratio, Result
+from benchmarks.spark.spent import spent
 from vedette.matching.subscriptions import Subscriptions
 from vedette.prediction.stream import StreamMatcher
 from vedette.spark.match import match
@@ -32,6 +33,13 @@ _KINDS = 50
 _SECOND = 1_000_000
 _BEGIN = 1_700_000_000 * _SECOND
 _SPREAD = 100 * _SECOND  # that a micro-batch covers
+
+
+class Rate(NamedTuple):
+    """How fast a way is: events a second, and CPU seconds an event, of all processes together."""
+
+    events: float
+    cpu: float
 
 
 def measure(plan: Plan) -> Result:
@@ -56,27 +64,32 @@ def _measure(spark: SparkSession, plan: Plan, keys: int, folder: Path, result: R
     stream = spark.readStream.schema(spark.read.parquet(str(folder / "in")).schema).option("maxFilesPerTrigger", 1)
     events = stream.parquet(str(folder / "in"))
     here, wanted = _in_one_process(subscriptions, batches)
+    size = plan.micro_batch * plan.micro_batches
     told: list[int] = []
     ways: dict[str, DataFrame] = {
         "crossing alone": events.mapInArrow(_count, "events bigint"),
         "Spark's aggregate": events.groupBy("key").agg(F.count(F.lit(1)), F.max("value")),
         "patterns, a stream": match(events, subscriptions, keep="id"),
     }
-    rates = {name: _streamed(frame, folder, number, plan, told) for number, (name, frame) in enumerate(ways.items())}
+    found_by = {name: _streamed(frame, folder, number, plan, told) for number, (name, frame) in enumerate(ways.items())}
     if sum(told) != wanted:
         raise ArithmeticError(f"{keys} keys: a stream of Spark finds {sum(told)} matches, one process {wanted}")
     table = spark.read.parquet(str(folder / "in"))
     match(table.limit(1000), subscriptions, keep="id").count()
-    begin = time.perf_counter()
+    begin, before = time.perf_counter(), spent()
     found = match(table, subscriptions, keep="id").count()
-    rates["patterns, a table"] = plan.micro_batch * plan.micro_batches / (time.perf_counter() - begin)
+    found_by["patterns, a table"] = Rate(size / (time.perf_counter() - begin), (spent() - before) / size)
     if found != wanted:
         raise ArithmeticError(f"{keys} keys: a table of Spark finds {found} matches, one process {wanted}")
-    rates["one process"] = here
-    result.rows.append({"keys": keys, "matches": wanted, **{f"{name}, events/s": rate for name, rate in rates.items()}})
+    found_by["one process"] = here
+    for name, rate in found_by.items():
+        costs = {"events/s": rate.events, "CPU s for 100,000 events": 1e5 * rate.cpu}
+        result.rows.append({"keys": keys, "matches": wanted, "way": name, **costs})
+    crossing = found_by["crossing alone"].events
     for name in ("patterns, a stream", "patterns, a table"):
-        result.ratios.append(Ratio(f"{keys:,} keys: {name}, times as fast as one process", rates[name] / here))
-        result.ratios.append(Ratio(f"{keys:,} keys: {name}, of crossing alone", rates[name] / rates["crossing alone"]))
+        rate = found_by[name].events
+        result.ratios.append(Ratio(f"{keys:,} keys: {name}, times as fast as one process", rate / here.events))
+        result.ratios.append(Ratio(f"{keys:,} keys: {name}, of crossing alone", rate / crossing))
 
 
 def subscribed(count: int) -> Subscriptions:
@@ -104,24 +117,27 @@ def _events(plan: Plan, keys: int, number: int) -> pa.Table:
     )
 
 
-def _in_one_process(subscriptions: Subscriptions, batches: list[pa.Table]) -> tuple[float, int]:
-    """Events a second after the first batch, and all matches."""
+def _in_one_process(subscriptions: Subscriptions, batches: list[pa.Table]) -> tuple[Rate, int]:
+    """How fast it is after the first batch, and all matches."""
     matcher = StreamMatcher(subscriptions)
-    matches, begin = 0, 0.0
+    matches, begin, before = 0, 0.0, 0.0
     for number, batch in enumerate(batches):
         if number == 1:
-            begin = time.perf_counter()
+            begin, before = time.perf_counter(), time.process_time()
         matches += matcher.process(batch, ids=batch.column("id").to_pylist()).num_rows
-    seconds = time.perf_counter() - begin
-    return sum(batch.num_rows for batch in batches[1:]) / seconds, matches + matcher.finish().num_rows
+    seconds, cpu = time.perf_counter() - begin, time.process_time() - before
+    size = sum(batch.num_rows for batch in batches[1:])
+    return Rate(size / seconds, cpu / size), matches + matcher.finish().num_rows
 
 
-def _streamed(frame: DataFrame, folder: Path, number: int, plan: Plan, told: list[int]) -> float:
-    """Events a second, by the median micro-batch."""
+def _streamed(frame: DataFrame, folder: Path, number: int, plan: Plan, told: list[int]) -> Rate:
+    """How fast it is by the median micro-batch."""
     spark = frame.sparkSession
     is_matching = "subscription" in frame.columns
+    marks: list[float] = []  # CPU seconds, when a micro-batch comes to its sink
 
     def take(batch: DataFrame, _: int) -> None:
+        marks.append(spent())
         if is_matching:
             told.append(batch.count())
         else:
@@ -139,7 +155,9 @@ def _streamed(frame: DataFrame, folder: Path, number: int, plan: Plan, told: lis
     progress: list[dict[str, Any]] = [orjson.loads(each.json) for each in query.recentProgress]
     spark.catalog.clearCache()
     seconds = [each["durationMs"]["triggerExecution"] / 1000 for each in progress if each["numInputRows"]]
-    return plan.micro_batch / float(np.median(seconds[1:] or seconds))
+    marks.append(spent())
+    used = np.diff(marks[1:] if len(marks) > 2 else marks)
+    return Rate(plan.micro_batch / float(np.median(seconds[1:] or seconds)), float(np.median(used)) / plan.micro_batch)
 
 
 def _count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -31,7 +31,7 @@ class Plan:
     meet_nested: int = 100_000
     meet_warm_up: int = 5_000
     # g: covering
-    cover: tuple[int, ...] = (30_000, 100_000, 300_000)
+    cover: tuple[int, ...] = (10_000, 30_000, 100_000)
     cover_warm_up: int = 20_000
     # h: patterns
     patterns: int = 100

@@ -21,6 +21,7 @@ from benchmarks.spark import data, joins, latency, memory, scaling
 from benchmarks.spark.__main__ import main, one
 from benchmarks.spark.plan import QUICK
 from benchmarks.spark.result import Ratio, Result
+from benchmarks.spark.spent import spent
 from benchmarks.spark.timing import in_turns
 
 if TYPE_CHECKING:
@@ -108,6 +109,16 @@ def test_bounds_say_what_the_filters_say() -> None:
         found |= {(event["id"], int(one)) for one in np.nonzero(hit)[0]}
     assert found == expected
     assert len(found) > 100
+
+
+def test_what_children_use_of_the_processors_is_counted() -> None:
+    burn = "import sys, time\nwhile time.process_time() < 0.5: pass\nprint(flush=True)\nsys.stdin.read()"
+    before = spent()
+    with subprocess.Popen([sys.executable, "-c", burn], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        assert spent() - before > 0.4  # while it lives
+    assert spent() - before > 0.4
 
 
 def test_memory_that_processes_share_is_counted_once(tmp_path: Path) -> None:
