@@ -29,7 +29,8 @@ def compile_all() -> None:
     """Match a few filters, with operators too, and patterns in every way that tests do."""
     subscriptions = vd.Subscriptions({"x": "int", "name": "string", "time": "timestamp"})
     filters = ("x between 1 and 5", "name = 'a'", "name like 'a%b' or name contains 'cd'", "x in (1, 2) and x != 3")
-    for number, text in enumerate(filters):
+    exceptions = " and ".join(f"not (x = {number} and name = 'a')" for number in range(9))
+    for number, text in enumerate((*filters, f"x > 0 and {exceptions}")):
         subscriptions.add(f"f{number}", text)
     events = [{"x": number % 7, "name": "abcd"[: number % 5], "time": number} for number in range(200)]
     for index in ("clusters", "tree", "scan"):

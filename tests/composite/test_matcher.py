@@ -35,6 +35,13 @@ def living(found: PatternMatcher) -> int:
     return int(found.state.counters[runs.LIVE])
 
 
+def test_steps_with_many_exceptions() -> None:
+    excepted = " and ".join(f"not (x = {number} and y = {number})" for number in range(40))
+    found = matcher(f"[x > 0 and {excepted} and z = $z] ; [x = 2 and y = 2 and z = $z]")
+    events = [(1, 1, 7), (2, 2, 7), (3, 4, 7), (2, 2, 8), (5, None, 7), (2, 2, 7)]
+    assert events_of(found, [{"x": x, "y": y, "z": z, "time": at} for at, (x, y, z) in enumerate(events)]) == [5]
+
+
 # ---------------------------------------------------------------- bounded state
 
 

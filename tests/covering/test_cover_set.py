@@ -284,6 +284,25 @@ def test_filters_without_boxes_are_compared_as_they_are() -> None:
     assert answers(pattern, "x = 1")[1].certain  # a pattern does nothing that a filter does
 
 
+def excepted(count: int) -> str:
+    """A filter with exceptions, which have twice as many boxes with every one more."""
+    return "x > 0 and " + " and ".join(f"not (x = {number} and y = {number})" for number in range(1, count + 1))
+
+
+def test_filters_with_vetoes_cover_nothing_but_their_like() -> None:
+    found = answers(excepted(20), excepted(20), "x = 5 and y = 5", "x = 5 and y = 6", "x > 0")
+    assert [(each.covered, each.by, each.method) for each in found] == [
+        (False, (), "limit"),
+        (True, ("s0",), "equal"),
+        (False, (), "empty"),
+        (False, (), "empty"),  # it is covered, but no box says so
+        (False, (), "empty"),
+    ]
+    assert not any(each.certain for each in found[2:])
+    few = answers(excepted(5), "x = 5 and y = 5", "x = 5 and y = 6")  # as many boxes as may be
+    assert [each.covered for each in few] == [False, False, True]
+
+
 def test_filters_that_never_match_are_covered_by_nobody() -> None:
     assert answers("x > 3 and x < 2")[0] == Answer("s0", True, (), "never", True)
 

@@ -39,6 +39,7 @@ CLEAN = [
     "people(?n) and ?n > 5 and volume > 5",
     "price > 5 and (volume > 5 or volume is null)",
     "[price > 5] ; [price < 3]",
+    "volume > 0 and " + " and ".join(f"not (volume = {n} and price = {n})" for n in range(1, 40)),
 ]
 
 
