@@ -6,7 +6,7 @@ from random import Random
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import vedette as vd
@@ -69,6 +69,8 @@ def test_typed_columns_give_what_plain_values_give() -> None:
 
 
 @given(st.integers(0, 2**32), st.integers(1, 5))
+@example(310_332, 1)  # not any(numbers(c)) = 0
+@example(3_714, 1)  # c = id, without an id
 def test_a_translation_and_its_complement_say_what_the_evaluator_says(seed: int, depth: int) -> None:
     random = Random(seed)
     text = expression(random, depth)

@@ -254,18 +254,18 @@ def _with_one_exclusion(parts: list[Filter]) -> list[Filter]:
 
 def _excluded(part: Filter) -> Filter | None:
     match part:
-        case Comparison(operand, Comparator.NE, ast.Literal(str() as value)):
-            return equal(operand, value)
-        case ast.Not(ast.In() as inside):
+        case Comparison(ast.View() as view, Comparator.NE, ast.Literal(str() as value)):
+            return equal(view, value)
+        case ast.Not(ast.In(ast.View()) as inside):
             return inside
     return None
 
 
 def none_of(test: Filter) -> Filter:
-    """`not x = a` is `x != a`."""
+    """`not x = a` is `x != a`, but not if it is about some element of a list."""
     match test:
-        case Comparison(operand, Comparator.EQ, ast.Literal(value)):
-            return different(operand, value)
+        case Comparison(ast.View() as view, Comparator.EQ, ast.Literal(value)):
+            return different(view, value)
     return ast.Not(test)
 
 
