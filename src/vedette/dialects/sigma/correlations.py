@@ -1,7 +1,7 @@
 """Correlations of Sigma as patterns: events of rules within a length of time, by what they have in common.
 
     event_count >= 3        [f] ; [f] ; [f] by user within 5 min
-    value_count(a) >= 3     [f and a = $v1] ; [f and a != $v1 and a = $v2] ; [f and a != $v1 and a != $v2] …
+    value_count(a) >= 2     [f and a = $v1] ; not [f and a != $v1] ; [f and a != $v1] …
     temporal                ([f] and [g]) …
     temporal_ordered        [f] ; [g] …
 
@@ -35,8 +35,9 @@ from vedette.dialects.sigma.refusals import Unsayable
 from vedette.dialects.sigma.truth import every, some
 from vedette.language import ast
 
-MOST_EVENTS: Final = 100  # of one count: each is a step of the pattern
-MOST_VALUES: Final = 5  # of one count: a match is told for every order in which the values can have come
+MOST_EVENTS: Final = 1_000  # of one count: each is a step of the pattern
+MOST_VALUES: Final = 50  # of one count: each is compared with all before it
+MOST_COMBINATIONS: Final = 6  # of values of several fields: each is another one in several ways
 MOST_CHOICES: Final = 20  # ways in which some rules of a temporal correlation are enough
 
 _SECOND: Final = 1_000_000
@@ -105,26 +106,26 @@ def _counted(rule: SigmaCorrelationRule, groups: Groups, labels: _Labels) -> _Pa
 
 
 def _different(rule: SigmaCorrelationRule, groups: Groups, labels: _Labels) -> _Part:
-    count = _least(rule)
-    _refuse_more(rule, count, MOST_VALUES)
-    fields = _fields(rule)
-    # A combination of several fields is another one if one of them is another.
+    """Every step is the first event with a value that is none of those before it, and so is told of once."""
+    count, fields = _least(rule), _fields(rule)
+    _refuse_more(rule, count, MOST_VALUES if len(fields) == 1 else MOST_COMBINATIONS)
     letters = [""] if len(fields) == 1 else [chr(ord("a") + place) for place in range(len(fields))]
-    variables = [[f"v{number}{letter}" for letter in letters] for number in range(1, count)]
-    steps = []
-    for number in range(count):
-        tests = [
-            some(compared(path, ast.Comparator.NE, name) for path, name in zip(fields, before, strict=True))
-            for before in variables[:number]
-        ]
-        if number < count - 1:
-            tests += [
-                compared(path, ast.Comparator.EQ, name) for path, name in zip(fields, variables[number], strict=True)
-            ]
-        if number == 0 == count - 1 or (number == count - 1 and len(fields) > 1):
-            tests += [ast.Not(ast.IsNull(ast.Attribute(path))) for path in fields]
-        steps.append(_step(rule, groups, tests, labels))
-    return _in_turn(steps)
+    there: list[ast.Filter] = [ast.Not(ast.IsNull(ast.Attribute(path))) for path in fields]
+    there = [] if len(fields) == 1 < count else there  # what is compared is there
+    parts: list[_Part] = []
+    others: list[ast.Filter] = []
+    for number in range(1, count + 1):
+        if number > 1:
+            parts += [_Part(ast.Absent(ast.Step(one))) for one in _filters(rule, groups, [*others, *there])]
+        variables = [f"v{number}{letter}" for letter in letters]
+        own = there
+        if number < count:
+            own = [compared(path, ast.Comparator.EQ, name) for path, name in zip(fields, variables, strict=True)]
+        parts.append(_step(rule, groups, [*others, *own], labels))
+        # A combination of several fields is another one if one of them is another.
+        pairs = zip(fields, variables, strict=True)
+        others.append(some(compared(path, ast.Comparator.NE, name) for path, name in pairs))
+    return _in_turn(parts)
 
 
 def _fields(rule: SigmaCorrelationRule) -> list[str]:
@@ -160,16 +161,24 @@ def _refuse_more(rule: SigmaCorrelationRule, count: int, most: int) -> None:
 
 def _step(rule: SigmaCorrelationRule, groups: Groups, tests: Sequence[ast.Filter], labels: _Labels) -> _Part:
     """One event of any of the rules that are counted."""
+    filters = _filters(rule, groups, tests)
+    if len(filters) > 1:
+        # A variable is bound where its attribute stands in every alternative.
+        return _Part(ast.Either(tuple(map(ast.Step, filters))))
+    label = labels.next()
+    return _Part(ast.Step(filters[0], label), label, label)
+
+
+def _filters(rule: SigmaCorrelationRule, groups: Groups, tests: Sequence[ast.Filter]) -> list[ast.Filter]:
+    """What events of the rules satisfy: one filter, or one for each rule where they name the group differently."""
     filters = []
     for reference in rule.referenced_rules:
         if not isinstance(reference.rule, SigmaRule):
             raise Unsayable(f"what is counted are events, not matches of another correlation ({reference.reference!r})")
-        filters.append(every([_filter(reference.rule), *groups.tests(reference.rule), *tests]))
-    if groups.variables and len(filters) > 1:
-        # A variable is bound where its attribute stands in every alternative.
-        return _Part(ast.Either(tuple(map(ast.Step, filters))))
-    label = labels.next()
-    return _Part(ast.Step(some(filters), label), label, label)
+        filters.append([_filter(reference.rule), *groups.tests(reference.rule)])
+    if groups.variables:
+        return [every([*one, *tests]) for one in filters]
+    return [every([some(one[0] for one in filters), *tests])]
 
 
 def _in_turn(parts: Sequence[_Part]) -> _Part:
