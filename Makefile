@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-connectors test-kafka test-kills test-tables bench bench-spark lint maven quick-java setup clean warm-kernels
+.PHONY: demo test test-connectors test-kafka test-kills test-tables test-thorough bench bench-spark lint maven quick-java setup clean warm-kernels
 
 demo: $(VENV)/.demo-installed
 	@$(BIN)/vedette demo
@@ -15,9 +15,13 @@ test: setup
 	@$(BIN)/python -m pytest -n 2 --dist worksteal
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m interpreted
 
+# What `make test` leaves out because other tests prove it more quickly: more kinds of files, more seeds, more jobs.
+test-thorough: setup quick-java
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -m thorough
+
 # Pipelines are killed nearly fifty times, at random moments; `make test` does so a few times.
 test-kills: setup quick-java
-	@VEDETTE_ALL_KILLS=1 $(BIN)/python -m pytest -n 2 tests/spark/pipeline/test_kills*.py
+	@VEDETTE_ALL_KILLS=1 $(BIN)/python -m pytest -n 2 -m "thorough or not thorough" tests/spark/pipeline/test_kills*.py
 
 # With a Kafka broker, and with PostgreSQL and Delta tables. Maven fetches the broker and the connectors.
 test-connectors: setup maven quick-java

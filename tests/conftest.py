@@ -21,8 +21,12 @@ settings.load_profile("vedette")
 quick_java.use()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long tests first: begun last, one of them would leave the other processes with nothing to do."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Thorough tests only where `-m` speaks of them; long ones first, so that no process waits at the end."""
+    if "thorough" not in config.option.markexpr:
+        left_out = [item for item in items if item.get_closest_marker("thorough") is not None]
+        items[:] = [item for item in items if item.get_closest_marker("thorough") is None]
+        config.hook.pytest_deselected(items=left_out)
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 

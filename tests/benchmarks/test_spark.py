@@ -42,7 +42,7 @@ TINY = replace(
 )
 
 
-@pytest.mark.parametrize("part", ["a", "b", "d", "f"])
+@pytest.mark.parametrize("part", ["b", *(pytest.param(part, marks=pytest.mark.thorough) for part in "adf")])
 def test_a_small_run_of_a_part(part: str, spark: SparkSession) -> None:
     result = one(part, TINY)
     assert spark.range(3).count() == 3  # it was used, and left as it was
@@ -66,6 +66,7 @@ def test_a_small_run_of_a_part(part: str, spark: SparkSession) -> None:
             assert all(row["p50"] <= row["p99"] <= row["most"] for row in result.rows)
 
 
+@pytest.mark.thorough
 def test_a_small_run_of_covering(spark: SparkSession) -> None:
     result = one("g", replace(TINY, cover=(8_500,)))  # the driver decides as many as 8,192 by itself
     assert spark.range(3).count() == 3

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.overlay.grid_cover import EVENTS, SIDE, GridCover
 from tests.overlay.world import World
+from tests.seeds import some
 from vedette.overlay.cover import Cover, ExactCover, NoCover
 from vedette.schema.schema import Schema
 
@@ -123,13 +124,13 @@ def test_general_graphs(cover: Callable[[Schema], Cover], life: Any) -> None:
 
 
 @COVERS
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", some(12))
 def test_long_lives(cover: Callable[[Schema], Cover], seed: int) -> None:
     run(eventful(seed, more=seed % 6, breaking=False), cover)
 
 
 @COVERS
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", some(20))
 def test_long_lives_in_which_links_break_and_brokers_are_restarted(cover: Callable[[Schema], Cover], seed: int) -> None:
     broken_and_mended(run(eventful(seed, more=seed % 5, breaking=True), cover))
 

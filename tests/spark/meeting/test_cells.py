@@ -12,6 +12,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from tests.meeting.engines import obvious
 from tests.meeting.generate import case
+from tests.seeds import some
 from vedette.language.ast import Point, Region
 from vedette.meeting.allowed import Area, Disc, Place, places_meet
 from vedette.meeting.direction import DIRECTIONS, Direction
@@ -66,7 +67,7 @@ def plan_for(sides: tuple[Texts, Texts], schema: Schema, direction: Direction) -
     return plan_of(direction, (facts(sides[0], schema), facts(sides[1], schema)), schema)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", some(30))
 def test_all_that_meet_are_in_a_cell(seed: int) -> None:
     given = case(1000 + seed, 40)
     sides = given.publications, given.subscriptions
@@ -94,7 +95,7 @@ def written(random: Random) -> str:
     return " and ".join(random.sample(parts, random.choice([1, 2, 3, 3, 3])))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", some(6))
 @pytest.mark.parametrize("direction", ["publication", "subscription"])
 def test_no_pair_is_told_in_two_cells(seed: int, direction: Direction) -> None:
     random = Random(seed)

@@ -71,7 +71,10 @@ def together(found: dict[str, DataFrame]) -> dict[str, set[tuple[str, str]]]:
     return {name: once_each((one, other) for one, other, each in rows if each == name) for name in found}
 
 
-@pytest.mark.parametrize("group", GROUPS)
+# One group stands for all on every run: `tests/meeting/test_contract.py` has Spark decide thousands of random pairs.
+@pytest.mark.parametrize(
+    "group", [pytest.param(group, marks=[pytest.mark.thorough] * (number > 0)) for number, group in enumerate(GROUPS)]
+)
 def test_random_constraints_meet_as_they_should(spark: SparkSession, group: str) -> None:
     offered, wanted = constraints(group, 150)
     sides = frame(spark, offered), frame(spark, wanted)

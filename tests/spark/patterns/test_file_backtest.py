@@ -37,7 +37,9 @@ def check(tmp_path: Path, *arguments: object, stdin: bytes | None = None) -> dic
     return expected
 
 
-@pytest.mark.parametrize("format_", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize(
+    "format_", [*(pytest.param(each, marks=pytest.mark.thorough) for each in ("jsonl", "csv")), "parquet"]
+)
 def test_random_patterns_over_random_histories(format_: str, schema: Path, tmp_path: Path) -> None:
     seed = {"jsonl": 13, "csv": 14, "parquet": 15}[format_]
     events = write(made(seed, 300), tmp_path / f"events.{format_}")
@@ -48,7 +50,7 @@ def test_random_patterns_over_random_histories(format_: str, schema: Path, tmp_p
     assert found["bad"].count("\n") == {"jsonl": 3, "csv": 1, "parquet": 0}[format_]
 
 
-@pytest.mark.parametrize("until", ["1970-01-01T00:03:00Z", "1969-12-31"])
+@pytest.mark.parametrize("until", ["1970-01-01T00:03:00Z", pytest.param("1969-12-31", marks=pytest.mark.thorough)])
 def test_forecasts_that_are_held_out(until: str, schema: Path, tmp_path: Path) -> None:
     events = write(made(16, 400), tmp_path / "events.jsonl")
     asked = subscriptions(16, tmp_path / "s.jsonl", 8, within=6, threshold=0.05)

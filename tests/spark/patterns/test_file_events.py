@@ -131,7 +131,7 @@ def expected(place: Path, subscriptions: Subscriptions, groups: tuple[PatternGro
     return sorted(found, key=str), rejected
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("format_", _FORMATS)
 def test_as_if_read_at_once(format_: str, seed: int, spark: SparkSession, tmp_path: Path) -> None:
     place = write(made(seed, 300), tmp_path / f"events.{format_}")

@@ -43,7 +43,9 @@ def subscriptions(seed: int, place: Path, count: int = 16, **predict: Any) -> Pa
     return write_lines(place, [*wanted, _FILTERS[1]])
 
 
-@pytest.mark.parametrize("format_", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize(
+    "format_", [*(pytest.param(each, marks=pytest.mark.thorough) for each in ("csv", "parquet")), "jsonl"]
+)
 def test_random_patterns_over_random_files(format_: str, schema: Path, tmp_path: Path) -> None:
     seed = {"jsonl": 3, "csv": 4, "parquet": 5}[format_]
     events = write(made(seed, 300), tmp_path / f"events.{format_}")
@@ -57,7 +59,7 @@ def test_random_patterns_over_random_files(format_: str, schema: Path, tmp_path:
     check(tmp_path, asked, events, "--schema", schema, out="out.parquet")
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.thorough)])
 def test_forecasts_learn_as_they_do_in_one_process(seed: int, schema: Path, tmp_path: Path) -> None:
     events = write(made(seed, 400), tmp_path / "events.jsonl")
     asked = subscriptions(seed, tmp_path / "s.jsonl", 10, within=6, threshold=0.05)

@@ -56,7 +56,9 @@ def subscriptions(place: Path, seed: int, count: int) -> Path:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize(
+    "ending", [*(pytest.param(each, marks=pytest.mark.thorough) for each in ("csv", "parquet")), "jsonl"]
+)
 def test_random_patterns_over_random_files(ending: str, schema: Path, tmp_path: Path) -> None:
     history = write(made(1, 400), tmp_path / f"history.{ending}")
     given = subscriptions(tmp_path / "s.jsonl", 2, 24)

@@ -44,7 +44,7 @@ def some_moves(model: Model) -> int:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("seed", "context"), [(1, 6), (2, 2)])
+@pytest.mark.parametrize(("seed", "context"), [(1, 6), pytest.param(2, 2, marks=pytest.mark.thorough)])
 def test_random_patterns_over_random_events(spark: SparkSession, seed: int, context: int) -> None:
     """Partitioned or not, out of order, with events that have no time, no partition, or an id that was there before."""
     random = Random(seed)

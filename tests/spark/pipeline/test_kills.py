@@ -113,6 +113,7 @@ def test_kills(tmp_path: Path, events: Path, spark: SparkSession, undisturbed: d
     assert len(set(place.lines("out"))) == len(place.lines("out"))
 
 
+@pytest.mark.thorough
 def test_kills_while_subscriptions_change(
     tmp_path: Path, events: Path, spark: SparkSession, undisturbed: dict[str, list[str]]
 ) -> None:

@@ -244,6 +244,7 @@ def test_kills_at_points_that_only_make_test_kills_does(
     check_watermarks(place)
 
 
+@pytest.mark.thorough
 def test_kills_while_subscriptions_change(tmp_path: Path, in_order: Path, model: Path, spark: SparkSession) -> None:
     draw = random.Random(SEED + 1)
     place = Workplace(tmp_path)
