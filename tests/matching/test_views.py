@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from vedette.language.render import render
 from vedette.matching.indexes import NAMES
 from vedette.matching.live import LiveMatcher
 from vedette.matching.matcher import Matcher
+from vedette.matching.snapshot_files import MANIFEST, WITH_VETOES
 from vedette.matching.subscriptions import Subscriptions
 from vedette.schema.schema import Schema
 from vedette.schema.tables import TableEvents
@@ -65,6 +67,7 @@ def test_dicts_and_single_events(index: str, seed: int, tmp_path: Path) -> None:
     assert found(matcher, events) == told
     assert [matcher.match(event) for event in events] == told
     matcher.save(tmp_path / "snapshot")
+    assert json.loads((tmp_path / "snapshot" / MANIFEST).read_text())["version"] == WITH_VETOES
     opened = Matcher.open(tmp_path / "snapshot")
     assert found(opened, events) == told
     assert [opened.match(event) for event in events[:20]] == told[:20]

@@ -16,8 +16,8 @@ from vedette.cli.streams import EventStream
 from vedette.errors import InputError, UnknownSubscription
 from vedette.files.chunks import EventChunk
 from vedette.files.subscriptions import PLAINLY, SubscriptionRecord, Written, read_subscriptions
-from vedette.schema.arrays import plain
-from vedette.schema.python_values import python_values
+from vedette.schema.readings import EVERYTHING
+from vedette.schema.tables import TableEvents
 
 _CANDIDATES = 20_000  # ids that are compared with one that is not there
 _ALWAYS = dt.datetime.min.replace(tzinfo=dt.UTC)
@@ -70,9 +70,7 @@ def python_events(chunk: EventChunk, places: Sequence[int] | Any) -> list[dict[s
     """Some events of a chunk as dicts."""
     if isinstance(chunk.events, list):
         return [chunk.events[place] for place in places]
-    table = chunk.events.take(pa.array(places, pa.int64()))
-    columns = [python_values(plain(table.column(name))) for name in table.column_names]
-    return [dict(zip(table.column_names, values, strict=True)) for values in zip(*columns, strict=True)]
+    return TableEvents(chunk.events.take(pa.array(places, pa.int64()))).dicts([EVERYTHING])
 
 
 def _suggestion(id_: str, known: Sequence[str]) -> str:

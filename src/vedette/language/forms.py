@@ -182,10 +182,11 @@ def _by_column(entry: tuple[Column, Any]) -> tuple[str, str, str, str]:
 def _tidied_probes(probes: Sequence[tuple[Column, Probe]]) -> list[tuple[Column, Probe]] | None:
     if len(probes) == 1:
         return list(probes)
-    refused: dict[Column, frozenset[Any]] = {}
+    negative: dict[Column, list[Probe]] = {}
     for column, probe in probes:
         if not probe.positive:
-            refused[column] = refused.get(column, frozenset()) | probe.tests
+            negative.setdefault(column, []).append(probe)
+    refused = {column: frozenset().union(*(each.tests for each in several)) for column, several in negative.items()}
     made: dict[tuple[Column, Probe], None] = {}
     for entry in probes:
         column, probe = entry

@@ -110,7 +110,7 @@ class _Linter:
 
     def _clash(self, whole: AndPart | OrPart, positive: bool) -> Lint:
         state = "true" if positive else "false"
-        for _, entries in self._by_column(whole.parts, positive).items():
+        for _, entries in self._by_column(whole.parts[:_PARTS], positive).items():
             for place, (part, values) in enumerate(entries):
                 for other, others in entries[:place]:
                     if intersection(values, others).is_empty:
@@ -138,7 +138,7 @@ class _Linter:
             return
         present = _is_presence(form)
         if present is not None and not any(each is not None and _is_presence(each) for each in forms):
-            path = present.path
+            path = present.name
             yield self._found("always", whole, "one of these always holds", f"it says no more than: {path} is not null")
             return
         yield from self._redundant(whole.parts, positive, every=False)
@@ -240,7 +240,7 @@ def _is_presence(form: NormalForm) -> Column | None:
 
 def _reason(atom: Atom) -> tuple[str, str | None]:
     """Why a test that can never hold cannot, and what may have been meant."""
-    test, path = atom.test, atom.column.path
+    test, path = atom.test, atom.column.name
     if isinstance(test, Comparison) and isinstance(test.right, Literal):
         if test.right.value is None:
             negation = "not " if test.op is Comparator.NE else ""

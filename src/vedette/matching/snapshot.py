@@ -55,7 +55,8 @@ def save(segment: Segment, schema: Schema, folder: Path) -> None:
             "schema": {"attributes": {path: schema.spelling(path) for path in schema}, "closed": schema.closed},
             **_save_codebook(writer, segment.codebook),
         }
-        writer.finish(facts, version=WITH_VETOES if len(segment.vetoes) else VERSION)
+        views = any(column.reading is not None for column in segment.codebook.columns)
+        writer.finish(facts, version=WITH_VETOES if views or len(segment.vetoes) else VERSION)
 
 
 def load(folder: Path, *, verify: bool = False) -> tuple[Segment, Schema]:

@@ -21,7 +21,7 @@ from vedette.version import __version__
 
 FORMAT = "vedette snapshot"
 VERSION = 1
-WITH_VETOES = 2  # some conjunctions take away, which those who read version 1 only would not do
+WITH_VETOES = 2  # some conjunctions take away, or columns are views, which those who read version 1 only do not know
 MANIFEST = "manifest.json"
 
 _WHOLE = 1 << 16  # files up to this size are checked as a whole at every opening
