@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,9 +35,10 @@ def step(
     """
     if not in_place:
         state = runs.State(*(array.copy() for array in state))
-    events = runs.Events(
+    arrays = (
         batch.number, batch.time, batch.start, batch.primitive, batch.key, batch.keyed, batch.value, batch.known
-    )
+    )  # fmt: skip
+    events = runs.Events(*map(_plain, arrays))
     outputs = runs.Outputs(
         np.empty((64, runs.MATCH_WIDTH), np.int64),
         np.empty((64, state.variables.shape[1]), np.int64),
@@ -56,6 +59,11 @@ def step(
         if at >= batch.size and not len(wanted):
             break
     return state, Outputs(joined_matches(matches, graph.variables), joined_observations(observations))
+
+
+def _plain(array: NDArray[Any]) -> NDArray[Any]:
+    """Contiguous and writable: slices and what is mapped would each need machine code of their own."""
+    return array if array.flags.carray else np.array(array, order="C")
 
 
 def _matches(graph: Graph, state: runs.State, outputs: runs.Outputs, count: int, batch: Batch) -> PatternMatches:
