@@ -35,7 +35,7 @@ def step(
     """
     if not in_place:
         state = runs.State(*(array.copy() for array in state))
-    arrays = (
+    arrays: tuple[NDArray[Any], ...] = (
         batch.number, batch.time, batch.start, batch.primitive, batch.key, batch.keyed, batch.value, batch.known
     )  # fmt: skip
     events = runs.Events(*map(_plain, arrays))
