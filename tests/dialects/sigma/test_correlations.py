@@ -55,6 +55,7 @@ def count(least: int, **others: Any) -> dict[str, Any]:
     return {"type": "event_count", "rules": ["failed"], "condition": {"gte": least}, **others}
 
 
+OTHER_PAIR = "text(action) ilike 'failed' and (host != $v1a or port != $v1b) and host is not null and port is not null"
 F, D, K = (f"[text(action) ilike '{action}']" for action in _ACTIONS)
 
 
@@ -86,9 +87,7 @@ F, D, K = (f"[text(action) ilike '{action}']" for action in _ACTIONS)
         (
             {"type": "value_count", "rules": ["failed"], "condition": {"field": ["host", "port"], "gte": 2}},
             "[text(action) ilike 'failed' and host = $v1a and port = $v1b] ; "
-            "not [text(action) ilike 'failed' and (host != $v1a or port != $v1b) and host is not null and port is not null]"
-            " ; [text(action) ilike 'failed' and (host != $v1a or port != $v1b) and host is not null and port is not null]"
-            " within 10 s",
+            f"not [{OTHER_PAIR}] ; [{OTHER_PAIR}] within 10 s",
         ),
         ({"type": "temporal", "rules": ["failed", "ok"]}, f"{F} and {K} within 10 s"),
         ({"type": "temporal", "rules": ["failed"], "group-by": ["a", "b"]}, f"{F} by a, b within 10 s"),

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import yaml
+from pyparsing import ParseException
 from sigma.collection import SigmaCollection
+from sigma.conditions import _parse_condition_string as parsed_condition  # which remembers what it has parsed
 from sigma.correlations import SigmaCorrelationRule
 from sigma.exceptions import SigmaError
 from sigma.filters import SigmaFilter
@@ -19,9 +21,10 @@ from sigma.rule import SigmaRule
 
 from vedette.dialects.rules import Refusal
 from vedette.dialects.sigma.refusals import refusal
-from vedette.errors import DialectError
+from vedette.errors import DialectError, LimitError
 
 DEEPEST: Final = 64  # levels of a YAML document
+CONDITION_CHARACTERS: Final = 16_384
 _LOADER: Final[Any] = getattr(
     yaml, "CSafeLoader", yaml.SafeLoader
 )  # libyaml's, where there is one, is ten times as fast
@@ -96,9 +99,37 @@ def _as_rule(read: Read, documents: list[Any]) -> Read:
         read.rule = [*found.rules, *found.filters][-1]
         if read.rule.errors:
             raise read.rule.errors[0]
+        read.problem = _of_conditions(read.rule)
     except RULE_ERRORS as error:
         read.problem = refusal(error)
     return read
+
+
+def _of_conditions(rule: SigmaRule | SigmaCorrelationRule | SigmaFilter) -> Refusal | None:
+    """What is wrong with the conditions of a rule, with its place."""
+    detection = rule.filter if isinstance(rule, SigmaFilter) else getattr(rule, "detection", None)
+    for condition in () if detection is None else detection.condition:
+        if not isinstance(condition, str):
+            return DialectError(f"a condition is a text, not {condition!r}", hint="write `condition: selection`")
+        if len(condition) > CONDITION_CHARACTERS:
+            return LimitError(f"a condition of {len(condition):,} characters: the limit is {CONDITION_CHARACTERS:,}")
+        if "|" in condition:
+            return DialectError(
+                "`|` in a condition, which Sigma no longer has", hint="write a correlation", **_at(condition, "|")
+            )
+        try:
+            parsed_condition(condition)
+        except ParseException as error:
+            what = (
+                "the condition ends too early" if error.loc >= len(condition) else "the condition makes no sense here"
+            )
+            hint = "names of detections are joined with and, or, not, `1 of` and `all of`"
+            return DialectError(what, text=condition, start=error.loc, hint=hint)
+    return None
+
+
+def _at(text: str, part: str) -> dict[str, Any]:
+    return {"text": text, "start": text.index(part)}
 
 
 def _parts(text: str) -> Iterator[tuple[int, str, Any]]:
