@@ -6,6 +6,7 @@ A document with `action: global` gives what the following ones have in common, `
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,7 +14,7 @@ from typing import Any, Final
 import yaml
 from pyparsing import ParseException
 from sigma.collection import SigmaCollection
-from sigma.conditions import _parse_condition_string as parsed_condition  # which remembers what it has parsed
+from sigma.conditions import condition as grammar
 from sigma.correlations import SigmaCorrelationRule
 from sigma.exceptions import SigmaError
 from sigma.filters import SigmaFilter
@@ -117,14 +118,21 @@ def _of_conditions(rule: SigmaRule | SigmaCorrelationRule | SigmaFilter) -> Refu
             return DialectError(
                 "`|` in a condition, which Sigma no longer has", hint="write a correlation", **_at(condition, "|")
             )
-        try:
-            parsed_condition(condition)
-        except ParseException as error:
-            what = (
-                "the condition ends too early" if error.loc >= len(condition) else "the condition makes no sense here"
-            )
+        wrong = _wrong_at(condition)
+        if wrong is not None:
+            what = "the condition ends too early" if wrong >= len(condition) else "the condition makes no sense here"
             hint = "names of detections are joined with and, or, not, `1 of` and `all of`"
-            return DialectError(what, text=condition, start=error.loc, hint=hint)
+            return DialectError(what, text=condition, start=wrong, hint=hint)
+    return None
+
+
+@functools.lru_cache(maxsize=1024)  # many rules have the same condition
+def _wrong_at(condition: str) -> int | None:
+    """Where a condition cannot be read on, if so."""
+    try:
+        grammar.parse_string(condition, parse_all=True)
+    except ParseException as error:
+        return int(error.loc)
     return None
 
 
