@@ -1,0 +1,243 @@
+"""What is due, delivered, given up or dropped? Every notification is in one of these states, and is counted.
+
+The queue of a subscription is bounded: beyond it the oldest are dropped, counted, and its readers are told. So for
+every subscription: due = delivered + dead + dropped + pending.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from vedette.service import clock
+from vedette.service.storage.store import Store
+from vedette.service.storage.tables import (
+    DEAD,
+    DELIVERED,
+    DROPPED,
+    PENDING,
+    attempts,
+    counters,
+    dead_letters,
+    notifications,
+)
+
+
+class Notification(NamedTuple):
+    """One that waits, or waited."""
+
+    number: int
+    id: str
+    subscription: int
+    kind: str
+    body: bytes
+    created: int
+    trace: str | None
+
+
+class Counts(NamedTuple):
+    """What became of the notifications of a subscription."""
+
+    due: int
+    delivered: int
+    dead: int
+    dropped: int
+    last: int | None
+
+    @property
+    def pending(self) -> int:
+        """Those that wait."""
+        return self.due - self.delivered - self.dead - self.dropped
+
+
+class Outbox:
+    """The queues of all subscriptions. `grown` hears whose has grown, in the thread that writes."""
+
+    def __init__(self, store: Store, most: int, now: clock.Clock = clock.now) -> None:
+        self._store = store
+        self._most = most
+        self._now = now
+        self.grown: Callable[[frozenset[int]], None] = lambda _: None
+
+    # ------------------------------------------------------------ in
+
+    def put(self, connection: Connection, rows: Sequence[Mapping[str, Any]], *, again: bool) -> frozenset[int]:
+        """Within a transaction: take up notifications; whose queues grew.
+
+        Where events are matched `again`, after a crash, those that are there already are left out.
+        """
+        there = _present(connection, [row["id"] for row in rows]) if again else ()
+        new = [{**row, "state": PENDING} for row in rows if row["id"] not in there]
+        if not new:
+            return frozenset()
+        connection.execute(sa.insert(notifications), new)
+        added = Counter(row["subscription"] for row in new)
+        moment = self._now()
+        connection.execute(
+            sa.update(counters)
+            .where(counters.c.subscription == sa.bindparam("of"))
+            .values(due=counters.c.due + sa.bindparam("more"), last=moment),
+            [{"of": number, "more": count} for number, count in added.items()],
+        )
+        self._shorten(connection, added)
+        return frozenset(added)
+
+    def _shorten(self, connection: Connection, grown: Iterable[int]) -> None:
+        """Drop the oldest of queues that are too long."""
+        for number in grown:
+            counts = self._counts(connection, number)
+            over = 0 if counts is None else counts.pending - self._most
+            if over <= 0:
+                continue
+            oldest = (
+                sa.select(notifications.c.number)
+                .where(notifications.c.subscription == number, notifications.c.state == PENDING)
+                .order_by(notifications.c.number)
+                .limit(over)
+            )
+            dropped = self._settle(connection, notifications.c.number.in_(oldest), DROPPED)
+            _count(connection, number, dropped=dropped)
+
+    # ------------------------------------------------------------ out
+
+    def pending(self, subscription: int, after: int, limit: int) -> list[Notification]:
+        """The next ones of a subscription, in order."""
+        return self._store.read(lambda c: _page(c, subscription, after, limit, (PENDING,)))
+
+    def since(self, subscription: int, after: int, limit: int) -> list[Notification]:
+        """The next ones, also those that were delivered before: what a reader who comes back asks for."""
+        return self._store.read(lambda c: _page(c, subscription, after, limit, (PENDING, DELIVERED)))
+
+    def number_of(self, subscription: int, id_: str) -> int | None:
+        """Where the notification of this id stands in the queue."""
+        wanted = sa.select(notifications.c.number).where(
+            notifications.c.subscription == subscription, notifications.c.id == id_
+        )
+        return self._store.read(lambda c: c.execute(wanted).scalar())
+
+    def delivered(self, connection: Connection, subscription: int, upto: int) -> int:
+        """Within a transaction: all that wait up to a number have been delivered."""
+        which = sa.and_(
+            notifications.c.subscription == subscription,
+            notifications.c.state == PENDING,
+            notifications.c.number <= upto,
+        )
+        done = self._settle(connection, which, DELIVERED)
+        _count(connection, subscription, delivered=done)
+        return done
+
+    def acknowledge(self, connection: Connection, subscription: int, ids: Sequence[str]) -> int:
+        """Within a transaction: these have been taken."""
+        which = sa.and_(
+            notifications.c.subscription == subscription,
+            notifications.c.state == PENDING,
+            notifications.c.id.in_(list(ids)),
+        )
+        done = self._settle(connection, which, DELIVERED)
+        _count(connection, subscription, delivered=done)
+        return done
+
+    def cancel(self, connection: Connection, subscription: int) -> None:
+        """Within a transaction: the subscription is gone; what waits for it is dropped, and counted."""
+        which = sa.and_(notifications.c.subscription == subscription, notifications.c.state == PENDING)
+        _count(connection, subscription, dropped=self._settle(connection, which, DROPPED))
+        connection.execute(sa.delete(attempts).where(attempts.c.subscription == subscription))
+
+    def bury(self, connection: Connection, one: Notification, tenant: str, attempts: int, reason: str) -> None:
+        """Within a transaction: it could not be delivered; people can look at it, and replay it."""
+        if self._settle(
+            connection, sa.and_(notifications.c.number == one.number, notifications.c.state == PENDING), DEAD
+        ):
+            _count(connection, one.subscription, dead=1)
+            connection.execute(
+                sa.insert(dead_letters).values(
+                    notification=one.number,
+                    subscription=one.subscription,
+                    tenant=tenant,
+                    attempts=attempts,
+                    reason=reason[:2000],
+                    died=self._now(),
+                )
+            )
+
+    def replay(self, tenant: str, numbers: Sequence[int] | None = None) -> int:
+        """Let dead letters wait again; how many there were."""
+
+        def work(connection: Connection) -> tuple[int, frozenset[int]]:
+            mine = sa.select(dead_letters.c.notification, dead_letters.c.subscription).where(
+                dead_letters.c.tenant == tenant
+            )
+            if numbers is not None:
+                mine = mine.where(dead_letters.c.notification.in_(list(numbers)))
+            rows = connection.execute(mine).all()
+            those = [row.notification for row in rows]
+            connection.execute(
+                sa.update(notifications)
+                .where(notifications.c.number.in_(those), notifications.c.state == DEAD)
+                .values(state=PENDING, settled=None)
+            )
+            connection.execute(sa.delete(dead_letters).where(dead_letters.c.notification.in_(those)))
+            for number, count in Counter(row.subscription for row in rows).items():
+                _count(connection, number, dead=-count)
+            return len(rows), frozenset(row.subscription for row in rows)
+
+        return self._store.write(work, lambda made: self.grown(made[1]))[0]
+
+    def forget(self, before: int) -> int:
+        """Delete notifications that were settled before a moment; dead letters stay until they are replayed."""
+        old = sa.delete(notifications).where(
+            notifications.c.state.in_((DELIVERED, DROPPED)), notifications.c.settled < before
+        )
+        return self._store.write(lambda connection: connection.execute(old).rowcount)
+
+    # ------------------------------------------------------------ looking
+
+    def counts(self, subscription: int) -> Counts:
+        """What became of the notifications of a subscription."""
+        found = self._store.read(lambda c: self._counts(c, subscription))
+        return found or Counts(0, 0, 0, 0, None)
+
+    @staticmethod
+    def _counts(connection: Connection, subscription: int) -> Counts | None:
+        row = connection.execute(sa.select(counters).where(counters.c.subscription == subscription)).first()
+        return None if row is None else Counts(row.due, row.delivered, row.dead, row.dropped, row.last)
+
+    def _settle(self, connection: Connection, which: sa.ColumnElement[bool], state: int) -> int:
+        return connection.execute(
+            sa.update(notifications).where(which).values(state=state, settled=self._now())
+        ).rowcount
+
+
+def _page(
+    connection: Connection, subscription: int, after: int, limit: int, states: Sequence[int]
+) -> list[Notification]:
+    wanted = (
+        sa.select(notifications)
+        .where(
+            notifications.c.subscription == subscription,
+            notifications.c.state.in_(states),
+            notifications.c.number > after,
+        )
+        .order_by(notifications.c.number)
+        .limit(limit)
+    )
+    rows = connection.execute(wanted).all()
+    return [Notification(r.number, r.id, r.subscription, r.kind, r.body, r.created, r.trace) for r in rows]
+
+
+def _present(connection: Connection, ids: Sequence[str]) -> set[str]:
+    found: set[str] = set()
+    for begin in range(0, len(ids), 500):
+        some = sa.select(notifications.c.id).where(notifications.c.id.in_(ids[begin : begin + 500]))
+        found.update(connection.execute(some).scalars())
+    return found
+
+
+def _count(connection: Connection, subscription: int, **more: int) -> None:
+    changed = {name: counters.c[name] + count for name, count in more.items() if count}
+    if changed:
+        connection.execute(sa.update(counters).where(counters.c.subscription == subscription).values(**changed))

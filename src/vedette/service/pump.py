@@ -1,0 +1,278 @@
+"""How do accepted events become notifications? One thread reads the journal, matches, and writes what is to be told.
+
+Each stream has an engine. Changes of subscriptions come in by a queue, each with the number of the event after which it
+counts, and are carried out exactly there. What is told, and how far the stream was read, are written together, so that
+nothing is told twice or forgotten. Where patterns stand is written now and then; after a crash events since then are
+matched again, and give notifications with the same ids, which are there already.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from bisect import bisect_right
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from vedette.errors import VedetteError
+from vedette.operators.registry import Operators
+from vedette.schema.encode import Reject
+from vedette.service import clock
+from vedette.service.engine import Batch, Engine, Told
+from vedette.service.errors import StoreBusy, StoreFailed, StoreFull
+from vedette.service.journal import Journal, Written
+from vedette.service.notifying import body_of, id_of
+from vedette.service.outbox import Outbox
+from vedette.service.registry import Change, Registry, Subscription
+from vedette.service.storage.store import Store
+from vedette.service.storage.tables import progress
+from vedette.service.telemetry import traces
+from vedette.service.tenants import Stream
+
+_LOG: Final = logging.getLogger("vedette.service.pump")
+BATCH: Final = 2_000  # events that are matched together
+_STATE_EVERY: Final = 1.0  # seconds between two writings of where patterns stand
+_PAUSE: Final = 0.5  # seconds before trying again, when nothing can be written
+
+Heard = Callable[[Stream, Batch, list[Told]], None]
+
+
+@dataclass(slots=True)
+class _Flow:
+    """One stream on its way through the engine."""
+
+    stream: Stream
+    engine: Engine
+    read: int  # up to which events the engine has seen
+    told: int  # up to which events notifications were written: below it they may be there already
+    standing: dict[str, Subscription] = field(default_factory=dict)
+    changes: deque[Change] = field(default_factory=deque)  # in order; appended by another thread
+    state_written: float = 0.0
+    state_event: int = 0
+    moved: bool = False  # since where it stands was last written
+    rejected: int = 0
+
+
+class Pump:
+    """Matches whatever is accepted. `heard` is told of every batch, for those who watch."""
+
+    def __init__(
+        self,
+        store: Store,
+        journal: Journal,
+        outbox: Outbox,
+        *,
+        operators: Operators | None = None,
+        now: clock.Clock = clock.now,
+        heard: Heard | None = None,
+    ) -> None:
+        self._store, self._journal, self._outbox = store, journal, outbox
+        self._operators = operators
+        self._now = now
+        self._heard = heard
+        self._flows: dict[str, _Flow] = {}
+        self._wake = threading.Event()
+        self._ending = False
+        self._thread: threading.Thread | None = None
+        self.failure: BaseException | None = None
+        self.matched: Counter[str] = Counter()  # events, by stream
+
+    # ------------------------------------------------------------ beginning and ending
+
+    def open(self, stream: Stream, registry: Registry) -> None:
+        """Take up a stream where it was left."""
+        lateness = timedelta(microseconds=stream.lateness)
+        engine = Engine(stream.schema, operators=self._operators, lateness=lateness)
+        row = self._store.read(lambda c: c.execute(sa.select(progress).where(progress.c.stream == stream.name)).one())
+        read = row.state_event  # from there on events are matched again: patterns have to follow them
+        flow = _Flow(stream, engine, read, row.event, state_event=row.state_event)
+        engine.restore(row.state)
+        there = [one for one in registry.standing(stream.name) if one.kind != "want"]
+        flow.standing = {one.id: one for one in there if one.since <= read}
+        for id_, error in engine.add_many([one.standing() for one in flow.standing.values()]):
+            del flow.standing[id_]
+            _LOG.error("subscription %s cannot stand: %s", id_, error)
+        later = sorted((one for one in there if one.since > read), key=_since)
+        flow.changes.extend(Change(one.since, stream.name, one.id, one) for one in later)
+        self._flows[stream.name] = flow
+
+    def start(self) -> None:
+        """Begin to match."""
+        self._thread = threading.Thread(target=self._run, name="vedette-pump", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Match what was accepted, write where patterns stand, and end."""
+        self._ending = True
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        for flow in self._flows.values():
+            flow.engine.close()
+
+    def change(self, change: Change) -> None:
+        """A subscription came, changed or went; to be called in the order in which that was written down."""
+        flow = self._flows.get(change.stream)
+        if flow is not None:
+            flow.changes.append(change)
+            self._wake.set()
+
+    def wake(self, _stream: str) -> None:
+        """There are new events."""
+        self._wake.set()
+
+    @property
+    def behind(self) -> int:
+        """How many numbers the slowest stream is behind what was accepted."""
+        return max((self._journal.settled - flow.read for flow in self._flows.values()), default=0)
+
+    @property
+    def least(self) -> int:
+        """Events below this number are not needed any more."""
+        settled = self._journal.settled
+        reads = [flow.state_event if flow.moved else flow.read for flow in self._flows.values()]
+        return min(reads, default=settled)
+
+    def engine(self, stream: str) -> Engine:
+        """The engine of a stream, for those who look."""
+        return self._flows[stream].engine
+
+    # ------------------------------------------------------------ the thread
+
+    def _run(self) -> None:
+        try:
+            while True:
+                self._wake.clear()
+                ending = self._ending
+                moved = False
+                for flow in list(self._flows.values()):
+                    moved |= self._advanced(flow)
+                if moved:
+                    continue
+                if ending:
+                    break
+                self._wake.wait(timeout=_STATE_EVERY)
+            for flow in self._flows.values():
+                self._write(flow, [], flow.read, state=True)
+        except BaseException as error:
+            self.failure = error
+            _LOG.exception("matching has ended")
+
+    def _advanced(self, flow: _Flow) -> bool:
+        """Match the next events of a stream; False if there was nothing to do."""
+        upto = self._journal.settled
+        # Whatever changed before one of these events was accepted is in the queue by now.
+        batch, written = self._journal.after(flow.stream.name, flow.read, upto, BATCH)
+        if len(batch) == BATCH:
+            upto = batch.numbers[-1]
+        with traces.matching(flow.stream.name, len(batch), [one.trace for one in written.values()]):
+            told = self._matched(flow, batch, upto)
+        due = flow.moved and time.monotonic() - flow.state_written >= _STATE_EVERY
+        if not len(batch):
+            flow.read = max(flow.read, upto)  # there is nothing of this stream up to there
+            if due:
+                self._write(flow, [], flow.read, state=True)
+            return False
+        flow.moved = True
+        again = batch.numbers[0] <= flow.told
+        self._write(flow, self._rows(flow, told, written), batch.numbers[-1], state=due, again=again)
+        flow.read = batch.numbers[-1]
+        flow.told = max(flow.told, flow.read)
+        self.matched[flow.stream.name] += len(batch)
+        if self._heard is not None:
+            self._heard(flow.stream, batch, told)
+        return True
+
+    def _matched(self, flow: _Flow, batch: Batch, upto: int) -> list[Told]:
+        """What a batch tells, every change carried out after the event that it counts after."""
+        told: list[Told] = []
+        rejects: list[Reject] = []
+        begin = 0
+        while flow.changes and flow.changes[0].since <= upto:
+            change = flow.changes.popleft()
+            end = bisect_right(batch.numbers, change.since, begin)
+            if end > begin:
+                told += flow.engine.match(batch.part(begin, end), rejects)
+            self._carry_out(flow, change)
+            begin = end
+        if begin < len(batch):
+            told += flow.engine.match(batch.part(begin, len(batch)), rejects)
+        flow.rejected += len(rejects)
+        return told
+
+    def _carry_out(self, flow: _Flow, change: Change) -> None:
+        """Let the engine know; one that cannot stand any more is left out, and said so."""
+        if change.now is not None and change.now.kind == "want":
+            return
+        try:
+            if change.id in flow.engine:
+                flow.engine.remove(change.id)
+            flow.standing.pop(change.id, None)
+            if change.now is not None:
+                flow.engine.add(change.now.standing())
+                flow.standing[change.id] = change.now
+        except VedetteError as error:
+            _LOG.error("subscription %s cannot stand: %s", change.id, error)
+
+    def _rows(self, flow: _Flow, told: Sequence[Told], written: dict[int, Written]) -> list[dict[str, Any]]:
+        """Notifications as rows of the table, in the order of events."""
+        older = {one.event for one in told} - written.keys()
+        if older:  # patterns that waited for late events tell of events of earlier batches
+            written = written | self._journal.written(sorted(older))
+        moment, seen, rows = self._now(), Counter[tuple[Any, ...]](), []
+        for one in told:
+            subscription = flow.standing.get(one.subscription)
+            if subscription is None:
+                continue
+            alike = (one.subscription, one.event, one.kind, tuple(sorted((one.bindings or {}).items())), one.within)
+            event = written.get(one.event)
+            id_ = id_of(subscription, one, seen[alike])
+            seen[alike] += 1
+            rows.append(
+                {
+                    "id": id_,
+                    "subscription": subscription.number,
+                    "tenant": subscription.tenant,
+                    "event": one.event,
+                    "kind": one.kind,
+                    "body": body_of(id_, subscription, one, None if event is None else event.body, moment),
+                    "created": moment,
+                    "trace": None if event is None else event.trace,
+                }
+            )
+        return rows
+
+    def _write(self, flow: _Flow, rows: list[dict[str, Any]], number: int, *, state: bool, again: bool = False) -> None:
+        """Write what is told and how far the stream was read, together; wait while the disk is full."""
+        values: dict[str, Any] = {"event": sa.case((progress.c.event > number, progress.c.event), else_=number)}
+        if state:
+            values |= {"state": flow.engine.to_bytes(), "state_event": number}
+
+        def work(connection: Connection) -> frozenset[int]:
+            grown = self._outbox.put(connection, rows, again=again)
+            connection.execute(sa.update(progress).where(progress.c.stream == flow.stream.name).values(**values))
+            return grown
+
+        while True:
+            try:
+                self._store.write(work, self._outbox.grown)
+                break
+            except (StoreBusy, StoreFull, StoreFailed) as error:
+                if self._ending:
+                    raise
+                _LOG.warning("notifications wait to be written: %s", error)
+                time.sleep(_PAUSE)
+        if state:
+            flow.state_written, flow.state_event, flow.moved = time.monotonic(), number, False
+
+
+def _since(one: Subscription) -> int:
+    return one.since

@@ -1,0 +1,129 @@
+"""The service as a whole, without HTTP: what is wired to what, how it starts and ends, what it does by the clock."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, Self
+
+from vedette.operators.registry import Operators
+from vedette.service import clock
+from vedette.service.errors import ServiceError
+from vedette.service.journal import Journal
+from vedette.service.market import Market
+from vedette.service.outbox import Outbox
+from vedette.service.pump import Heard, Pump
+from vedette.service.registry import Change, Registry
+from vedette.service.settings import Settings
+from vedette.service.storage.migrating import migrate
+from vedette.service.storage.store import Store
+from vedette.service.tenants import Stream, Streams, Tenants
+
+_LOG: Final = logging.getLogger("vedette.service")
+_HOUSEKEEPING: Final = 1.0  # seconds between two looks at the clock
+_TIDYING: Final = 60.0  # seconds between two looks at what can be forgotten
+
+
+class Service:
+    """Subscriptions, events and notifications of one database. One process at a time has it."""
+
+    def __init__(self, settings: Settings, *, now: clock.Clock = clock.now, heard: Heard | None = None) -> None:
+        self.settings = settings
+        self._now = now
+        self.operators = None if settings.operators is None else Operators.read(Path(settings.operators))
+        self.store = Store(settings.store.url, synchronous=settings.store.synchronous)
+        self.tenants = Tenants(self.store, now)
+        self.streams = Streams(self.store, now)
+        self.journal = Journal(self.store, now)
+        self.outbox = Outbox(self.store, settings.limits.queue, now)
+        self.pump = Pump(self.store, self.journal, self.outbox, operators=self.operators, now=now, heard=heard)
+        self.market = Market(self.store, self.streams, self.outbox, settings.limits, now)
+        self.registry = Registry(self.store, self.streams, self.outbox, settings.limits, self._changed, now)
+        self._ending = threading.Event()
+        self._keeper: threading.Thread | None = None
+
+    def start(self) -> Self:
+        """Bring the database up to date, take up where it was left, begin to match."""
+        migrate(self.store.engine)
+        self.store.start()
+        self.streams.load()
+        for name, wanted in self.settings.streams.items():
+            self.streams.put(
+                name,
+                schema=wanted.attributes,
+                anonymous=wanted.anonymous,
+                lateness=int(wanted.lateness * clock.SECOND),
+            )
+        for stream in self.streams.all():
+            self._open(stream)
+        self.journal.start(self.pump.wake)
+        self.pump.start()
+        self._keeper = threading.Thread(target=self._keep, name="vedette-keeper", daemon=True)
+        self._keeper.start()
+        return self
+
+    def add_stream(self, name: str, *, schema: dict[str, object] | None, anonymous: bool, lateness: int) -> Stream:
+        """A stream that is made while the service runs."""
+        known = {stream.name for stream in self.streams.all()}
+        made = self.streams.put(name, schema=schema, anonymous=anonymous, lateness=lateness)
+        if name not in known:
+            self._open(made)
+        return made
+
+    def _open(self, stream: Stream) -> None:
+        self.pump.open(stream, self.registry)
+        self.market.open(stream)
+
+    def _changed(self, change: Change) -> None:
+        """A subscription came, changed or went: whoever has to know hears of it in order."""
+        self.pump.change(change)
+        self.market.change(change)
+
+    def close(self) -> None:
+        """Match what was accepted, write where everything stands, and end."""
+        self._ending.set()
+        if self._keeper is not None:
+            self._keeper.join()
+        self.pump.close()
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    @property
+    def trouble(self) -> str | None:
+        """Why the service cannot do its work, if it cannot."""
+        if self.pump.failure is not None:
+            return f"matching has ended: {self.pump.failure}"
+        return None
+
+    # ------------------------------------------------------------ by the clock
+
+    def _keep(self) -> None:
+        tasks: list[tuple[float, Callable[[], object]]] = [
+            (_HOUSEKEEPING, self.registry.expire),
+            (_HOUSEKEEPING, self.market.expire),
+            (_TIDYING, self.tidy),
+        ]
+        due = [0.0] * len(tasks)
+        while not self._ending.wait(_HOUSEKEEPING):
+            for place, (every, task) in enumerate(tasks):
+                if time.monotonic() < due[place]:
+                    continue
+                due[place] = time.monotonic() + every
+                try:
+                    task()
+                except ServiceError as error:
+                    _LOG.warning("housekeeping waits: %s", error)
+
+    def tidy(self) -> int:
+        """Forget events and notifications whose time is over; how many there were."""
+        kept = self.settings.store
+        events = self.journal.forget(self._now() - int(kept.keep_events * clock.SECOND), self.pump.least)
+        return events + self.outbox.forget(self._now() - int(kept.keep_notifications * clock.SECOND))

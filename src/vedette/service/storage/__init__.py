@@ -1,0 +1,1 @@
+"""What the service remembers: one model, in SQLite or PostgreSQL, written by one thread in groups."""

@@ -1,0 +1,185 @@
+"""Which tables are there? One model for SQLite and PostgreSQL.
+
+Moments are microseconds since 1970 (UTC). Numbers that say where something stands in a sequence (`number`) only grow.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    SmallInteger,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+# SQLite numbers rows by itself only where the key is an INTEGER.
+_NUMBER: Final = BigInteger().with_variant(Integer(), "sqlite")
+METADATA: Final = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+tenants: Final = Table(
+    "tenants",
+    METADATA,
+    Column("name", String(128), primary_key=True),
+    Column("created", BigInteger, nullable=False),
+    Column("limits", Text),  # JSON: what differs from the settings
+)
+
+keys: Final = Table(
+    "keys",
+    METADATA,
+    Column("hash", String(64), primary_key=True),  # of an API key: the key itself is kept nowhere
+    Column("tenant", String(128), ForeignKey("tenants.name", ondelete="CASCADE"), nullable=False),
+    Column("label", String(128), nullable=False),
+    Column("created", BigInteger, nullable=False),
+    Column("revoked", BigInteger),
+)
+
+streams: Final = Table(
+    "streams",
+    METADATA,
+    Column("name", String(128), primary_key=True),
+    Column("schema", Text),  # JSON: attribute -> type; null: any attributes
+    Column("anonymous", Boolean, nullable=False),  # may anybody publish, without a key?
+    Column("lateness", BigInteger, nullable=False),  # microseconds that patterns wait for events
+    Column("created", BigInteger, nullable=False),
+)
+
+subscriptions: Final = Table(
+    "subscriptions",
+    METADATA,
+    Column("number", _NUMBER, primary_key=True, autoincrement=True),
+    Column("id", String(128), nullable=False, unique=True),
+    Column("tenant", String(128), ForeignKey("tenants.name", ondelete="CASCADE"), nullable=False),
+    Column("stream", String(128), ForeignKey("streams.name", ondelete="CASCADE"), nullable=False),
+    Column("subscriber", String(256)),
+    Column("kind", String(16), nullable=False),  # filter, pattern, want
+    Column("when", Text, nullable=False),  # in Vedette's own language
+    Column("rule", Text),  # as it was handed in, where that was another dialect
+    Column("dialect", String(32)),
+    Column("origin", Text),  # JSON: what the rule says of itself
+    Column("predict", Text),  # JSON
+    Column("delivery", Text, nullable=False),  # JSON: how to tell
+    Column("ticket", String(64), nullable=False),  # its hash
+    Column("version", Integer, nullable=False),  # grows with every replacement
+    Column("since", BigInteger, nullable=False),  # the number of the last event that it does not hear of
+    Column("created", BigInteger, nullable=False),
+    Column("expires", BigInteger, nullable=False),
+    Column("cost", Float, nullable=False),
+    Index(None, "tenant", "number"),
+    Index(None, "expires"),
+    sqlite_autoincrement=True,  # numbers are never used twice: notifications of old ones are kept by them
+)
+
+offers: Final = Table(
+    "offers",
+    METADATA,
+    Column("number", _NUMBER, primary_key=True, autoincrement=True),
+    Column("id", String(128), nullable=False, unique=True),
+    Column("tenant", String(128), ForeignKey("tenants.name", ondelete="CASCADE"), nullable=False),
+    Column("stream", String(128), ForeignKey("streams.name", ondelete="CASCADE"), nullable=False),
+    Column("publisher", String(256)),
+    Column("when", Text, nullable=False),
+    Column("ticket", String(64), nullable=False),
+    Column("created", BigInteger, nullable=False),
+    Column("expires", BigInteger, nullable=False),
+    Index(None, "expires"),
+    sqlite_autoincrement=True,
+)
+
+events: Final = Table(
+    "events",
+    METADATA,
+    Column("number", _NUMBER, primary_key=True, autoincrement=True),
+    Column("stream", String(128), nullable=False),
+    Column("source", String(512), nullable=False),  # of a CloudEvent, else empty: ids are unique within it
+    Column("id", String(512), nullable=False),
+    Column("received", BigInteger, nullable=False),
+    Column("body", LargeBinary, nullable=False),  # JSON, as the engine sees it
+    Column("trace", String(64)),  # the publisher's trace, so that delivery belongs to it
+    UniqueConstraint("stream", "source", "id"),
+    Index(None, "received"),
+    sqlite_autoincrement=True,  # numbers are never used twice, also after old events are gone
+)
+
+PENDING, DELIVERED, DEAD, DROPPED = 0, 1, 2, 3
+
+notifications: Final = Table(
+    "notifications",
+    METADATA,
+    Column("number", _NUMBER, primary_key=True, autoincrement=True),
+    Column("id", String(64), nullable=False, unique=True),  # made of its content: the same when it is made again
+    Column("subscription", BigInteger, nullable=False),  # its number
+    Column("tenant", String(128), nullable=False),
+    Column("event", BigInteger, nullable=False),  # the number of the event that completed it
+    Column("kind", String(16), nullable=False),  # match, prediction, meeting
+    Column("body", LargeBinary, nullable=False),  # JSON, with the event in it
+    Column("created", BigInteger, nullable=False),
+    Column("trace", String(64)),  # of the event
+    Column("state", SmallInteger, nullable=False),
+    Column("settled", BigInteger),  # when it was delivered, given up or dropped
+    Index(None, "subscription", "state", "number"),
+    Index(None, "tenant", "number"),
+    sqlite_autoincrement=True,
+)
+
+attempts: Final = Table(
+    "attempts",
+    METADATA,
+    Column("subscription", BigInteger, primary_key=True, autoincrement=False),  # webhooks go one by one, in order
+    Column("notification", BigInteger, nullable=False),
+    Column("count", Integer, nullable=False),
+    Column("due", BigInteger, nullable=False),
+    Column("reason", Text),
+    Index(None, "due"),
+)
+
+dead_letters: Final = Table(
+    "dead_letters",
+    METADATA,
+    Column("notification", BigInteger, primary_key=True, autoincrement=False),
+    Column("subscription", BigInteger, nullable=False),
+    Column("tenant", String(128), nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("died", BigInteger, nullable=False),
+    Index(None, "tenant", "died"),
+)
+
+counters: Final = Table(
+    "counters",
+    METADATA,
+    Column("subscription", BigInteger, primary_key=True, autoincrement=False),
+    Column("due", BigInteger, nullable=False),  # notifications that were ever made
+    Column("delivered", BigInteger, nullable=False),
+    Column("dead", BigInteger, nullable=False),
+    Column("dropped", BigInteger, nullable=False),
+    Column("last", BigInteger),  # when it last matched
+)
+
+progress: Final = Table(
+    "progress",
+    METADATA,
+    Column("stream", String(128), primary_key=True),
+    Column("event", BigInteger, nullable=False),  # up to which events have been matched, and told of
+    Column("state", LargeBinary),  # where patterns and forecasts stood
+    Column("state_event", BigInteger, nullable=False),  # after this event
+)

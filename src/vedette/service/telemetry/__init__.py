@@ -1,0 +1,1 @@
+"""What does the service tell of itself? Logs, metrics, traces."""

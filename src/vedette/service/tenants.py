@@ -1,0 +1,167 @@
+"""Who uses the service, by which keys, and which streams are there?"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, NamedTuple
+
+import orjson
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from vedette.errors import InputError
+from vedette.schema.schema import Schema
+from vedette.service import clock, tickets
+from vedette.service.errors import Conflict, NotAllowed, NotFound
+from vedette.service.storage.store import Store
+from vedette.service.storage.tables import keys, progress, streams, tenants
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}\Z")
+
+
+class Tenant(NamedTuple):
+    """Somebody who publishes and subscribes; what others have is invisible."""
+
+    name: str
+    limits: dict[str, Any]  # what differs from the settings
+
+
+class Stream(NamedTuple):
+    """A sequence of events that subscriptions listen to."""
+
+    name: str
+    schema: Schema
+    anonymous: bool
+    lateness: int  # microseconds
+
+
+def check_name(name: str, of: str) -> str:
+    """A name that can stand in a URL; InputError says what it may have."""
+    if not isinstance(name, str) or not _NAME.match(name):
+        raise InputError(
+            f"{str(name)[:80]!r} cannot name a {of}\n"
+            "Hint: letters, digits, dots, dashes and underscores, at most 128, beginning with a letter or digit"
+        )
+    return name
+
+
+class Tenants:
+    """Tenants and their keys. Keys are looked up by their hash: a wrong one costs as much as a right one."""
+
+    def __init__(self, store: Store, now: clock.Clock = clock.now) -> None:
+        self._store = store
+        self._now = now
+
+    def add(self, name: str, limits: dict[str, Any] | None = None) -> Tenant:
+        """A new tenant; Conflict if there is one of this name."""
+        check_name(name, "tenant")
+        text = None if not limits else orjson.dumps(limits).decode()
+
+        def work(connection: Connection) -> None:
+            if connection.execute(sa.select(tenants.c.name).where(tenants.c.name == name)).first():
+                raise Conflict(f"there is a tenant {name!r} already")
+            connection.execute(sa.insert(tenants).values(name=name, created=self._now(), limits=text))
+
+        self._store.write(work)
+        return Tenant(name, limits or {})
+
+    def all(self) -> list[Tenant]:
+        """Every tenant, by name."""
+        rows = self._store.read(lambda c: c.execute(sa.select(tenants).order_by(tenants.c.name)).all())
+        return [_tenant(row) for row in rows]
+
+    def new_key(self, tenant: str, label: str = "") -> str:
+        """A key, which nobody can be shown again."""
+        secret = tickets.new(tickets.KEY)
+
+        def work(connection: Connection) -> None:
+            if not connection.execute(sa.select(tenants.c.name).where(tenants.c.name == tenant)).first():
+                raise NotFound(f"there is no tenant {tenant!r}")
+            connection.execute(
+                sa.insert(keys).values(hash=secret.hash, tenant=tenant, label=label[:128], created=self._now())
+            )
+
+        self._store.write(work)
+        return secret.text
+
+    def revoke(self, key_hash: str) -> None:
+        """Let a key open nothing from now on."""
+        self._store.write(
+            lambda c: c.execute(sa.update(keys).where(keys.c.hash == key_hash).values(revoked=self._now())).rowcount
+        )
+
+    def of_key(self, key: str) -> Tenant:
+        """Whose key this is; NotAllowed if it is nobody's."""
+        joined = sa.select(tenants).join(keys).where(keys.c.hash == tickets.hashed(key), keys.c.revoked.is_(None))
+        row = self._store.read(lambda c: c.execute(joined).first())
+        if row is None:
+            raise NotAllowed("this key is not known\nHint: send a tenant's key: Authorization: Bearer vk_…")
+        return _tenant(row)
+
+
+class Streams:
+    """The streams, which are few and known to everybody."""
+
+    def __init__(self, store: Store, now: clock.Clock = clock.now) -> None:
+        self._store = store
+        self._now = now
+        self._known: dict[str, Stream] = {}
+
+    def load(self) -> None:
+        """Look at what there is."""
+        rows = self._store.read(lambda c: c.execute(sa.select(streams).order_by(streams.c.name)).all())
+        self._known = {row.name: _stream(row) for row in rows}
+
+    def put(self, name: str, *, schema: dict[str, Any] | None, anonymous: bool, lateness: int) -> Stream:
+        """A stream, new or changed; its schema cannot change, as subscriptions were checked against it."""
+        check_name(name, "stream")
+        made = Stream(name, schema_of(schema), anonymous, lateness)
+        text = None if schema is None else orjson.dumps(schema).decode()
+
+        def work(connection: Connection) -> None:
+            there = connection.execute(sa.select(streams).where(streams.c.name == name)).first()
+            if there is None:
+                connection.execute(
+                    sa.insert(streams).values(
+                        name=name, schema=text, anonymous=anonymous, lateness=lateness, created=self._now()
+                    )
+                )
+                connection.execute(sa.insert(progress).values(stream=name, event=0, state_event=0))
+                return
+            if _stream(there).schema != made.schema:
+                raise Conflict(
+                    f"the stream {name!r} has another schema, which its subscriptions were checked against\n"
+                    "Hint: make another stream"
+                )
+            connection.execute(
+                sa.update(streams).where(streams.c.name == name).values(anonymous=anonymous, lateness=lateness)
+            )
+
+        self._store.write(work)
+        self._known[name] = made
+        return made
+
+    def get(self, name: str) -> Stream:
+        """A stream; NotFound if there is none."""
+        found = self._known.get(name)
+        if found is None:
+            raise NotFound(f"there is no stream {name[:80]!r}")
+        return found
+
+    def all(self) -> list[Stream]:
+        """Every stream, by name."""
+        return [self._known[name] for name in sorted(self._known)]
+
+
+def schema_of(attributes: dict[str, Any] | None) -> Schema:
+    """The schema that settings or requests describe; without one, events may have any attributes."""
+    return Schema({}, closed=False) if attributes is None else Schema.of(attributes, closed=False)
+
+
+def _tenant(row: Any) -> Tenant:
+    return Tenant(row.name, {} if row.limits is None else orjson.loads(row.limits))
+
+
+def _stream(row: Any) -> Stream:
+    schema = schema_of(None if row.schema is None else orjson.loads(row.schema))
+    return Stream(row.name, schema, bool(row.anonymous), int(row.lateness))
