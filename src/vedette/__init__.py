@@ -29,6 +29,7 @@ from vedette.errors import (
     LimitError,
     NotInstalled,
     NotSupported,
+    Refused,
     SchemaError,
     SnapshotError,
     StartError,
@@ -39,6 +40,7 @@ from vedette.version import __version__
 
 if TYPE_CHECKING:
     from vedette import spark
+    from vedette.client import AsyncClient, Client
     from vedette.covering.cover_set import CoveringSet
     from vedette.covering.matcher import CoveringMatcher
     from vedette.dialects.translation import translate
@@ -58,7 +60,9 @@ if TYPE_CHECKING:
     from vedette.schema.schema import Schema
 
 _PLACES = {
+    "AsyncClient": "vedette.client",
     "Cache": "vedette.operators.operator",
+    "Client": "vedette.client",
     "CoveringMatcher": "vedette.covering.matcher",
     "CoveringSet": "vedette.covering.cover_set",
     "LeftOut": "vedette.files.rules",
@@ -81,7 +85,9 @@ _PLACES = {
 }
 
 __all__ = [
+    "AsyncClient",
     "Cache",
+    "Client",
     "CoveringMatcher",
     "CoveringSet",
     "DialectError",
@@ -99,6 +105,7 @@ __all__ = [
     "NotSupported",
     "OperatorMatcher",
     "Operators",
+    "Refused",
     "Reject",
     "Schema",
     "SchemaError",

@@ -12,6 +12,7 @@ VedetteError
 ├── DeliveryError         a sink that could not be written; what was to be written is not lost
 ├── RunError              a pipeline that ran and cannot go on: why, and where the whole story is
 ├── StartError            Spark could not be started: why, and which Java it was
+├── Refused               what a service answered to a client: its status, its kind
 ├── NotInstalled          an optional part that is not on this machine: which extra brings it
 ├── UnknownSubscription   an id that is not there (also a KeyError)
 └── NotSupported          something the language, or another dialect, can say and this engine cannot do
@@ -148,6 +149,15 @@ class RunError(VedetteError):
 
 class StartError(VedetteError):
     """Spark could not be started."""
+
+
+class Refused(VedetteError):
+    """A service does not do what a client asked for; status 0: it cannot be reached."""
+
+    def __init__(self, message: str, *, status: int, kind: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.kind = kind  # a name that does not change
 
 
 class NotInstalled(VedetteError):

@@ -1,0 +1,272 @@
+"""A client that waits, and one for asyncio; both make their methods of `vedette.client.calls`."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import random
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
+
+import orjson
+
+from vedette.client import calls
+from vedette.client.calls import Call
+from vedette.client.sse import Heard, Lines
+from vedette.errors import NotInstalled, Refused
+
+try:
+    import httpx
+except ImportError:  # pragma: no cover - where the extra is missing
+    raise NotInstalled('the client needs httpx\nHint: pip install "vedette[client]"') from None
+
+P = ParamSpec("P")
+T = TypeVar("T")
+_TIMEOUT: Final = 30.0
+_AGAIN: Final = (429, 503, 507)  # answers after which trying again makes sense
+_LONGEST_PAUSE: Final = 30.0
+
+
+class _Client:
+    """What both clients know: where the service is, and how its answers are read."""
+
+    def __init__(self, url: str = "http://127.0.0.1:8080", key: str | None = None, *, retries: int = 3) -> None:
+        self.url = url.rstrip("/")
+        self._retries = retries
+        self._headers = {"User-Agent": "vedette-client"} | ({} if key is None else {"Authorization": f"Bearer {key}"})
+
+    def __repr__(self) -> str:  # without the key
+        return f"<{type(self).__name__} of {self.url}>"
+
+    @staticmethod
+    def _request(call: Call[T]) -> dict[str, Any]:
+        return {"content": call.body, "headers": dict(call.headers), "params": dict(call.params) or None}
+
+    @staticmethod
+    def _answer(call: Call[T], answer: httpx.Response) -> T:
+        if answer.is_success:
+            return call.read(answer.content)
+        raise _refused(answer)
+
+    def _pause(self, tried: int, answer: httpx.Response | None) -> float | None:
+        """Seconds to wait before the next try; None if there is none."""
+        if tried >= self._retries or (answer is not None and answer.status_code not in _AGAIN):
+            return None
+        asked = "" if answer is None else answer.headers.get("retry-after", "")
+        return min(_LONGEST_PAUSE, float(asked) if asked.isdigit() else 0.2 * 2**tried * (0.5 + random.random()))
+
+    def _listening(self, last: str | None) -> dict[str, str]:
+        return {} if last is None else {"Last-Event-ID": last}
+
+
+def _waits(call: Callable[P, Call[T]]) -> Callable[Concatenate[Client, P], T]:
+    @functools.wraps(call)
+    def method(self: Client, /, *args: P.args, **options: P.kwargs) -> T:
+        return self.send(call(*args, **options))
+
+    return method
+
+
+def _awaits(call: Callable[P, Call[T]]) -> Callable[Concatenate[AsyncClient, P], Awaitable[T]]:
+    @functools.wraps(call)
+    def method(self: AsyncClient, /, *args: P.args, **options: P.kwargs) -> Awaitable[T]:
+        return self.send(call(*args, **options))
+
+    return method
+
+
+class Client(_Client):
+    """Subscribe, publish, be told.
+
+    >>> client = Client("http://127.0.0.1:8080", key="vk_…")            # doctest: +SKIP
+    >>> mine = client.subscribe("price < 120")                          # doctest: +SKIP
+    >>> client.publish({"price": 100})                                  # doctest: +SKIP
+    >>> for notification in client.listen(mine["id"]): ...              # doctest: +SKIP
+    """
+
+    def __init__(
+        self, url: str = "http://127.0.0.1:8080", key: str | None = None, *, retries: int = 3, timeout: float = _TIMEOUT
+    ) -> None:
+        super().__init__(url, key, retries=retries)
+        self._http = httpx.Client(base_url=self.url, headers=self._headers, timeout=timeout)
+
+    subscribe = _waits(calls.subscribe)
+    subscription = _waits(calls.subscription)
+    subscriptions = _waits(calls.subscriptions)
+    renew = _waits(calls.renew)
+    replace = _waits(calls.replace)
+    unsubscribe = _waits(calls.unsubscribe)
+    try_out = _waits(calls.try_out)
+    publish = _waits(calls.publish)
+    pull = _waits(calls.pull)
+    acknowledge = _waits(calls.acknowledge)
+    offer = _waits(calls.offer)
+    withdraw = _waits(calls.withdraw)
+    dead_letters = _waits(calls.dead_letters)
+    replay = _waits(calls.replay)
+
+    def send(self, call: Call[T]) -> T:
+        """Make a call; again, if the service is busy or cannot be reached. Refused says what it objects to."""
+        tried = 0
+        while True:
+            answer, problem = None, None
+            try:
+                answer = self._http.request(call.method, call.path, **self._request(call))
+            except httpx.TransportError as error:
+                problem = error
+            pause = None if answer is not None and answer.is_success else self._pause(tried, answer)
+            if pause is None:
+                if answer is None:
+                    raise _unreachable(self.url, problem) from problem
+                return self._answer(call, answer)
+            time.sleep(pause)
+            tried += 1
+
+    def listen(self, id: str, *, last: str | None = None, reconnect: bool = True) -> Iterator[dict[str, Any]]:
+        """Notifications of a subscription as they come, after the one with the id `last`; it goes on after breaks.
+
+        One with the kind `dropped` says how many were dropped because nobody read them.
+        """
+        lines, tried = Lines(), 0
+        lines.last = last
+        while True:
+            try:
+                for heard in self._heard(id, lines):
+                    tried = 0
+                    yield _told(heard)
+            except httpx.TransportError as error:
+                lines.broken()
+                if not reconnect:
+                    raise _unreachable(self.url, error) from error
+            if not reconnect:
+                return
+            time.sleep(min(_LONGEST_PAUSE, 0.2 * 2 ** min(tried, 8)))
+            tried += 1
+
+    def _heard(self, id: str, lines: Lines) -> Iterator[Heard]:
+        path, headers = f"/v1/subscriptions/{id}/stream", self._listening(lines.last)
+        with self._http.stream("GET", path, headers=headers, timeout=httpx.Timeout(_TIMEOUT, read=60.0)) as answer:
+            if not answer.is_success:
+                answer.read()
+                raise _refused(answer)
+            for line in answer.iter_lines():
+                heard = lines.take(line)
+                if heard is not None:
+                    yield heard
+
+    def close(self) -> None:
+        """End all connections."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+
+class AsyncClient(_Client):
+    """The same for asyncio: every method is awaited, `listen` is an async iterator."""
+
+    def __init__(
+        self, url: str = "http://127.0.0.1:8080", key: str | None = None, *, retries: int = 3, timeout: float = _TIMEOUT
+    ) -> None:
+        super().__init__(url, key, retries=retries)
+        self._http = httpx.AsyncClient(base_url=self.url, headers=self._headers, timeout=timeout)
+
+    subscribe = _awaits(calls.subscribe)
+    subscription = _awaits(calls.subscription)
+    subscriptions = _awaits(calls.subscriptions)
+    renew = _awaits(calls.renew)
+    replace = _awaits(calls.replace)
+    unsubscribe = _awaits(calls.unsubscribe)
+    try_out = _awaits(calls.try_out)
+    publish = _awaits(calls.publish)
+    pull = _awaits(calls.pull)
+    acknowledge = _awaits(calls.acknowledge)
+    offer = _awaits(calls.offer)
+    withdraw = _awaits(calls.withdraw)
+    dead_letters = _awaits(calls.dead_letters)
+    replay = _awaits(calls.replay)
+
+    async def send(self, call: Call[T]) -> T:
+        """Make a call; again, if the service is busy or cannot be reached. Refused says what it objects to."""
+        tried = 0
+        while True:
+            answer, problem = None, None
+            try:
+                answer = await self._http.request(call.method, call.path, **self._request(call))
+            except httpx.TransportError as error:
+                problem = error
+            pause = None if answer is not None and answer.is_success else self._pause(tried, answer)
+            if pause is None:
+                if answer is None:
+                    raise _unreachable(self.url, problem) from problem
+                return self._answer(call, answer)
+            await asyncio.sleep(pause)
+            tried += 1
+
+    async def listen(
+        self, id: str, *, last: str | None = None, reconnect: bool = True
+    ) -> AsyncIterator[dict[str, Any]]:
+        """Notifications of a subscription as they come; see `Client.listen`."""
+        lines, tried = Lines(), 0
+        lines.last = last
+        while True:
+            try:
+                async for heard in self._heard(id, lines):
+                    tried = 0
+                    yield _told(heard)
+            except httpx.TransportError as error:
+                lines.broken()
+                if not reconnect:
+                    raise _unreachable(self.url, error) from error
+            if not reconnect:
+                return
+            await asyncio.sleep(min(_LONGEST_PAUSE, 0.2 * 2 ** min(tried, 8)))
+            tried += 1
+
+    async def _heard(self, id: str, lines: Lines) -> AsyncIterator[Heard]:
+        path, headers = f"/v1/subscriptions/{id}/stream", self._listening(lines.last)
+        timeout = httpx.Timeout(_TIMEOUT, read=60.0)
+        async with self._http.stream("GET", path, headers=headers, timeout=timeout) as answer:
+            if not answer.is_success:
+                await answer.aread()
+                raise _refused(answer)
+            async for line in answer.aiter_lines():
+                heard = lines.take(line)
+                if heard is not None:
+                    yield heard
+
+    async def close(self) -> None:
+        """End all connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        await self.close()
+
+
+def _told(heard: Heard) -> dict[str, Any]:
+    return heard.data | ({"kind": "dropped"} if heard.kind == "dropped" else {})
+
+
+def _refused(answer: httpx.Response) -> Refused:
+    try:
+        said = orjson.loads(answer.content)
+    except orjson.JSONDecodeError:
+        said = {}
+    detail = said.get("detail") if isinstance(said, dict) else None
+    hint = said.get("hint") if isinstance(said, dict) else None
+    message = f"{detail or answer.reason_phrase}" + (f"\nHint: {hint}" if hint else "")
+    kind = str(said.get("type", "")).rpartition(":")[2] if isinstance(said, dict) else ""
+    return Refused(message, status=answer.status_code, kind=kind)
+
+
+def _unreachable(url: str, problem: Exception | None) -> Refused:
+    return Refused(
+        f"{url} cannot be reached: {problem}\nHint: is the service running there?", status=0, kind="unreachable"
+    )

@@ -1,0 +1,46 @@
+"""Server-sent events, read line by line."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import orjson
+
+
+class Heard(NamedTuple):
+    """One event of the stream."""
+
+    kind: str
+    id: str | None
+    data: dict[str, Any]
+
+
+class Lines:
+    """Lines of a stream on their way to events."""
+
+    def __init__(self) -> None:
+        self.last: str | None = None  # the id of the last event, to go on after
+        self._kind, self._data = "message", list[str]()
+
+    def take(self, line: str) -> Heard | None:
+        """The next line; an event, if it completes one."""
+        if not line:
+            return self._completed()
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if name == "event":
+            self._kind = value
+        elif name == "data":
+            self._data.append(value)
+        elif name == "id" and "\0" not in value:
+            self.last = value
+        return None
+
+    def broken(self) -> None:
+        """The connection broke: what was begun is not an event."""
+        self._kind, self._data = "message", []
+
+    def _completed(self) -> Heard | None:
+        kind, data = self._kind, "\n".join(self._data)
+        self.broken()
+        return Heard(kind, self.last, orjson.loads(data)) if data else None

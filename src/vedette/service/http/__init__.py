@@ -1,0 +1,1 @@
+"""The service over HTTP: FastAPI on top of `vedette.service`, which knows nothing of it."""

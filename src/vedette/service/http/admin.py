@@ -1,0 +1,108 @@
+"""For whoever runs the service: tenants, keys, streams; and for tenants: dead letters."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+import orjson
+import sqlalchemy as sa
+from fastapi import APIRouter, Query
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+
+from vedette.service import clock
+from vedette.service.http.context import Admin, Here, Mine, asked, takes
+from vedette.service.http.models import NewKey, NewStream, NewTenant, Replay
+from vedette.service.storage.tables import dead_letters, notifications
+
+router: Final = APIRouter()
+
+
+@router.post("/tenants", status_code=201, dependencies=[Admin], tags=["admin"], openapi_extra=takes(NewTenant))
+async def new_tenant(request: Request, here: Here) -> dict[str, Any]:
+    """A new tenant, with a first key, which is shown once."""
+    given = await asked(request, NewTenant)
+    await run_in_threadpool(here.service.tenants.add, given.name, dict(given.limits))
+    return {"name": given.name, "key": await run_in_threadpool(here.service.tenants.new_key, given.name, "first")}
+
+
+@router.post("/tenants/{name}/keys", status_code=201, dependencies=[Admin], tags=["admin"], openapi_extra=takes(NewKey))
+async def new_key(name: str, request: Request, here: Here) -> dict[str, Any]:
+    """Another key of a tenant, which is shown once."""
+    given = await asked(request, NewKey)
+    return {"key": await run_in_threadpool(here.service.tenants.new_key, name, given.label)}
+
+
+@router.get("/tenants", dependencies=[Admin], tags=["admin"])
+async def tenants(here: Here) -> dict[str, Any]:
+    """All tenants."""
+    return {
+        "tenants": [
+            {"name": one.name, "limits": one.limits} for one in await run_in_threadpool(here.service.tenants.all)
+        ]
+    }
+
+
+@router.put("/streams/{name}", dependencies=[Admin], tags=["admin"], openapi_extra=takes(NewStream))
+async def put_stream(name: str, request: Request, here: Here) -> dict[str, Any]:
+    """A stream, new or changed."""
+    given = await asked(request, NewStream)
+    made = await run_in_threadpool(
+        lambda: here.service.add_stream(
+            name, schema=given.attributes, anonymous=given.anonymous, lateness=int(given.lateness * clock.SECOND)
+        )
+    )
+    return {"name": made.name, "anonymous": made.anonymous, "lateness": made.lateness / clock.SECOND}
+
+
+@router.get("/streams", tags=["events"])
+async def streams(here: Here, tenant: Mine) -> dict[str, Any]:
+    """All streams."""
+    return {
+        "streams": [
+            {
+                "name": one.name,
+                "anonymous": one.anonymous,
+                "lateness": one.lateness / clock.SECOND,
+                "schema": {path: one.schema.spelling(path) for path in one.schema},
+            }
+            for one in here.service.streams.all()
+        ]
+    }
+
+
+@router.get("/dead-letters", tags=["notifications"])
+async def dead(
+    here: Here,
+    tenant: Mine,
+    before: Annotated[int, Query(ge=0, le=2**62)] = 2**62,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> dict[str, Any]:
+    """Notifications that could not be delivered, the newest first, and why."""
+    wanted = (
+        sa.select(dead_letters, notifications.c.body)
+        .join(notifications, notifications.c.number == dead_letters.c.notification)
+        .where(dead_letters.c.tenant == tenant.name, dead_letters.c.notification < before)
+        .order_by(dead_letters.c.notification.desc())
+        .limit(limit)
+    )
+    rows = await run_in_threadpool(here.service.store.read, lambda c: c.execute(wanted).all())
+    return {
+        "dead_letters": [
+            {
+                "number": row.notification,
+                "attempts": row.attempts,
+                "reason": row.reason,
+                "died": clock.iso(row.died),
+                "notification": orjson.loads(row.body),
+            }
+            for row in rows
+        ]
+    }
+
+
+@router.post("/dead-letters:replay", tags=["notifications"], openapi_extra=takes(Replay))
+async def replay(request: Request, here: Here, tenant: Mine) -> dict[str, int]:
+    """Let dead letters wait to be delivered again."""
+    given = await asked(request, Replay)
+    return {"replayed": await run_in_threadpool(here.service.outbox.replay, tenant.name, given.numbers)}

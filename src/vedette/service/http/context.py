@@ -1,0 +1,87 @@
+"""What do routes need? The service, who may ask, and who is woken; found on the application."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar
+
+import orjson
+from fastapi import Depends, Header
+from pydantic import BaseModel, ValidationError
+from starlette.requests import HTTPConnection, Request
+
+from vedette.errors import InputError
+from vedette.files.jsonl_events import json_error
+from vedette.service.delivery.hub import Hub
+from vedette.service.http.guards import Guards
+from vedette.service.service import Service
+from vedette.service.tenants import Tenant
+
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What one application has."""
+
+    service: Service
+    guards: Guards
+    hub: Hub
+
+
+def context_of(connection: HTTPConnection) -> Context:
+    """The context of the application that a request came to."""
+    context: Context = connection.app.state.context
+    return context
+
+
+async def _tenant(request: Request) -> Tenant:
+    return await context_of(request).guards.tenant(request)
+
+
+async def _admin(request: Request) -> None:
+    context_of(request).guards.admin(request)
+
+
+Here = Annotated[Context, Depends(context_of)]
+Mine = Annotated[Tenant, Depends(_tenant)]
+Admin = Depends(_admin)
+Ticket = Annotated[str | None, Header(alias="Vedette-Ticket", max_length=200)]
+
+
+async def asked(request: Request, model: type[M]) -> M:
+    """The body of a request as what it should be; InputError says what is wrong with it.
+
+    FastAPI would read it by a parser that recurses; this one refuses what is nested too deeply.
+    """
+    body = await request.body()
+    try:
+        found: Any = orjson.loads(body) if body.strip() else {}
+    except orjson.JSONDecodeError as error:
+        raise InputError(f"the body is {json_error(error)}\nHint: send a JSON object") from None
+    try:
+        return model.model_validate(found)
+    except ValidationError as error:
+        wrong = [
+            f"{'.'.join(map(str, mistake['loc'])) or 'the body'}: {mistake['msg']}"
+            for mistake in error.errors(include_input=False, include_url=False)
+        ]
+        raise InputError("; ".join(wrong[:10])) from None
+
+
+def takes(model: type[BaseModel]) -> dict[str, Any]:
+    """How OpenAPI tells what a request's body is, where `asked` reads it."""
+    schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+    below = schema.pop("$defs", {})
+    inlined = _inlined(schema, below)
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": inlined}}}}
+
+
+def _inlined(part: Any, below: dict[str, Any]) -> Any:
+    """A schema without references to parts that are nowhere else."""
+    if isinstance(part, dict):
+        reference = part.get("$ref")
+        if isinstance(reference, str) and reference.rpartition("/")[2] in below:
+            return _inlined(below[reference.rpartition("/")[2]], below)
+        return {name: _inlined(value, below) for name, value in part.items() if name != "discriminator"}
+    return [_inlined(each, below) for each in part] if isinstance(part, list) else part

@@ -1,0 +1,59 @@
+"""Offers that stand, and meet what subscriptions want."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Query
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from vedette.service.clock import iso
+from vedette.service.http import models
+from vedette.service.http.context import Here, Mine, Ticket, asked, takes
+from vedette.service.market import Offer
+
+router: Final = APIRouter(tags=["offers"])
+
+
+@router.post("/offers", status_code=201, openapi_extra=takes(models.Offer))
+async def offer(request: Request, here: Here, tenant: Mine) -> dict[str, Any]:
+    """Let an offer stand; whoever wants it is told. The answer has its ticket."""
+    given = await asked(request, models.Offer)
+    made, ticket = await run_in_threadpool(
+        lambda: here.service.market.offer(
+            tenant, given.stream, given.when, publisher=given.publisher, validity=given.validity
+        )
+    )
+    return {**_shown(made), "ticket": ticket}
+
+
+@router.get("/offers")
+async def page(
+    here: Here,
+    tenant: Mine,
+    after: Annotated[int, Query(ge=0, le=2**62)] = 0,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> dict[str, Any]:
+    """The tenant's offers, a page at a time."""
+    some = await run_in_threadpool(here.service.market.page, tenant, after=after, limit=limit)
+    return {"offers": [_shown(one) for one in some], "next": some[-1].number if len(some) == limit else None}
+
+
+@router.delete("/offers/{id}", status_code=204)
+async def withdraw(id: str, here: Here, tenant: Mine, ticket: Ticket = None) -> Response:
+    """Let an offer go."""
+    await run_in_threadpool(here.service.market.withdraw, tenant, id, ticket)
+    return Response(status_code=204)
+
+
+def _shown(one: Offer) -> dict[str, Any]:
+    return {
+        "id": one.id,
+        "stream": one.stream,
+        "publisher": one.publisher,
+        "when": one.when,
+        "created": iso(one.created),
+        "expires": iso(one.expires),
+    }

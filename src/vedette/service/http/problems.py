@@ -1,0 +1,112 @@
+"""How is a mistake told over HTTP? Always as RFC 9457 says: `application/problem+json`, whatever went wrong.
+
+`type` is a name that does not change, `title` what kind of mistake it is, `detail` what is wrong here; `hint` says how
+to mend it, and `where`, for texts, the line and column.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from http import HTTPStatus
+from typing import Any, Final
+
+import orjson
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from vedette.errors import (
+    FilterError,
+    InputError,
+    LimitError,
+    NotInstalled,
+    NotSupported,
+    UnknownSubscription,
+    VedetteError,
+)
+from vedette.service.errors import ServiceError
+
+_LOG: Final = logging.getLogger("vedette.service.http")
+MEDIA: Final = "application/problem+json"
+_TYPES: Final = "urn:vedette:problem:"
+
+# The first that fits.
+_KINDS: Final[tuple[tuple[type[VedetteError], int, str], ...]] = (
+    (LimitError, 422, "over-limit-of-the-language"),
+    (FilterError, 422, "bad-subscription"),
+    (NotSupported, 422, "not-supported"),
+    (UnknownSubscription, 404, "not-found"),
+    (NotInstalled, 501, "not-installed"),
+    (InputError, 422, "bad-input"),
+)
+
+
+def problem(status: int, kind: str, detail: str, *, headers: dict[str, str] | None = None, **more: Any) -> Response:
+    """A mistake as a response."""
+    what, _, hint = detail.partition("\nHint: ")
+    body = {"type": _TYPES + kind, "title": _title(status), "status": status, "detail": what}
+    if hint:
+        body["hint"] = hint
+    body |= {name: value for name, value in more.items() if value is not None}
+    return Response(orjson.dumps(body), status, {"Cache-Control": "no-store", **(headers or {})}, MEDIA)
+
+
+def of_error(error: VedetteError) -> Response:
+    """One of our own errors as a response."""
+    if isinstance(error, ServiceError):
+        headers = {}
+        if error.retry_after is not None:
+            headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
+        if error.status == HTTPStatus.UNAUTHORIZED:
+            headers["WWW-Authenticate"] = "Bearer"
+        return problem(error.status, error.kind, str(error), headers=headers)
+    status, kind = next(
+        ((status, kind) for type_, status, kind in _KINDS if isinstance(error, type_)), (500, "internal")
+    )
+    if status == HTTPStatus.INTERNAL_SERVER_ERROR:
+        _LOG.error("a request failed", exc_info=error)
+        return problem(status, kind, "something went wrong inside; it was logged")
+    where = None
+    if isinstance(error, FilterError) and error.text:
+        where = {"line": error.line, "column": error.column, "start": error.start, "end": error.end}
+    return problem(status, kind, str(error), where=where)
+
+
+def install(app: FastAPI) -> None:
+    """Let every mistake of an application be told so."""
+
+    async def ours(_: Request, error: Exception) -> Response:
+        assert isinstance(error, VedetteError)
+        return of_error(error)
+
+    async def of_http(_: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        headers = dict(error.headers or {})
+        return problem(error.status_code, _kind(error.status_code), str(error.detail), headers=headers)
+
+    async def invalid(_: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        wrong = [{"where": ".".join(map(str, mistake["loc"])), "what": mistake["msg"]} for mistake in error.errors()]
+        return problem(422, "bad-input", "the request makes no sense: see `mistakes`", mistakes=wrong[:20])
+
+    async def unexpected(_: Request, error: Exception) -> Response:
+        _LOG.error("a request failed", exc_info=error)
+        return problem(500, "internal", "something went wrong inside; it was logged")
+
+    app.add_exception_handler(VedetteError, ours)
+    app.add_exception_handler(HTTPException, of_http)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(Exception, unexpected)
+
+
+def _kind(status: int) -> str:
+    return _title(status).lower().replace(" ", "-")
+
+
+def _title(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return "Error"

@@ -1,0 +1,51 @@
+"""Publish events: acknowledged means that they are on the disk."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+from fastapi import APIRouter
+from starlette.requests import Request
+
+from vedette.service import incoming
+from vedette.service.http.context import Here
+from vedette.service.http.models import Published
+from vedette.service.telemetry import traces
+
+router: Final = APIRouter(tags=["events"])
+_EVENT: Final = {"type": "object", "additionalProperties": True}
+_BODIES: Final = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {"schema": {"oneOf": [_EVENT, {"type": "array", "items": _EVENT}]}},
+            incoming.STRUCTURED: {"schema": _EVENT},
+            incoming.BATCH: {"schema": {"type": "array", "items": _EVENT}},
+            incoming.LINES[0]: {"schema": {"type": "string"}},
+        },
+    }
+}
+
+
+@router.post("/streams/{stream}/events", status_code=202, response_model=Published, openapi_extra=_BODIES)
+async def publish(stream: str, request: Request, here: Here) -> dict[str, Any]:
+    """Publish an event or a batch: plain JSON, JSON lines, or CloudEvents (structured, binary, batch).
+
+    Events whose id was there already are told apart, and count once.
+    """
+    where = here.service.streams.get(stream)
+    await here.guards.publisher(request, where.anonymous)
+    limits = here.service.settings.limits
+    measures = incoming.Measures(limits.event_bytes, limits.batch_events, limits.depth)
+    headers = request.headers
+    events = incoming.read(await request.body(), headers.get("content-type", ""), headers, measures)
+    with traces.publishing(stream, headers.get("traceparent")) as trace:
+        accepted = await asyncio.wrap_future(here.service.journal.publish(stream, events, trace))
+    return {"accepted": len(accepted.numbers), "duplicates": accepted.duplicates, "ids": list(accepted.ids)}
+
+
+@router.post("/events", status_code=202, response_model=Published, openapi_extra=_BODIES)
+async def publish_here(request: Request, here: Here) -> dict[str, Any]:
+    """The same, on the stream `default`."""
+    return await publish("default", request, here)

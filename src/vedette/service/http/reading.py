@@ -1,0 +1,144 @@
+"""Be told: server-sent events, a WebSocket, and a queue to pull from."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Annotated, Final
+
+import orjson
+from fastapi import APIRouter, Header, Query, WebSocket
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.websockets import WebSocketDisconnect
+
+from vedette.errors import VedetteError
+from vedette.service.delivery.reading import Beat, Dropped, Reader
+from vedette.service.errors import OverLimit
+from vedette.service.http.context import Context, Here, Mine, asked, context_of, takes
+from vedette.service.http.models import Acknowledge, Queued
+from vedette.service.outbox import Notification
+from vedette.service.registry import Subscription
+
+router: Final = APIRouter(tags=["notifications"])
+_PROTOCOL: Final = "vedette"
+_LONGEST_WAIT: Final = 30.0
+_POLICY: Final = 1008  # closing code of a WebSocket: not allowed
+_HEADERS: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+
+@router.get("/subscriptions/{id}/stream", response_class=StreamingResponse)
+async def stream(
+    id: str, here: Here, tenant: Mine, last: Annotated[str | None, Header(alias="Last-Event-ID", max_length=64)] = None
+) -> Response:
+    """Notifications as server-sent events, from the oldest that waits, or after `Last-Event-ID`."""
+    one = await run_in_threadpool(here.service.registry.get, tenant, id)
+    reader = _reader(here, one)
+    return StreamingResponse(_events(reader, last), media_type="text/event-stream", headers=_HEADERS)
+
+
+async def _events(reader: Reader, last: str | None) -> AsyncIterator[bytes]:
+    yield b"retry: 2000\n\n"
+    async for one in reader.read(last):
+        match one:
+            case Notification():
+                yield b"id: %s\nevent: %s\ndata: %s\n\n" % (one.id.encode(), one.kind.encode(), one.body)
+            case Dropped(many):
+                yield b'event: dropped\ndata: {"dropped":%d}\n\n' % many
+            case Beat():
+                yield b": beat\n\n"
+
+
+@router.websocket("/subscriptions/{id}/ws")
+async def websocket(socket: WebSocket, id: str, last: str | None = None) -> None:
+    """Notifications over a WebSocket; `{"ack": "n_…"}` acknowledges all up to one.
+
+    Browsers cannot set headers here: they offer the protocols `vedette` and `bearer.vk_…` instead.
+    """
+    here = context_of(socket)
+    offered = [each.strip() for each in socket.headers.get("sec-websocket-protocol", "").split(",") if each.strip()]
+    key = next((each.removeprefix("bearer.") for each in offered if each.startswith("bearer.")), None)
+    kind, _, header = socket.headers.get("authorization", "").partition(" ")
+    key = key or (header.strip() if kind.lower() == "bearer" else None)
+    try:
+        tenant = await here.guards.of_key(key or "")
+        one = await run_in_threadpool(here.service.registry.get, tenant, id)
+        reader = _reader(here, one)
+    except VedetteError as error:
+        await socket.close(_POLICY, str(error).partition("\n")[0][:120])
+        return
+    await socket.accept(_PROTOCOL if _PROTOCOL in offered else None)
+    sending = asyncio.create_task(_send(socket, reader, last))
+    try:
+        await _acknowledged(socket, here, one, reader)
+    except WebSocketDisconnect:
+        pass
+    finally:
+        sending.cancel()
+        with contextlib.suppress(asyncio.CancelledError, WebSocketDisconnect, RuntimeError):
+            await sending
+
+
+async def _send(socket: WebSocket, reader: Reader, last: str | None) -> None:
+    async for one in reader.read(last, acknowledged=True):
+        match one:
+            case Notification():
+                await socket.send_text(one.body.decode())
+            case Dropped(many):
+                await socket.send_text(f'{{"kind":"dropped","dropped":{many}}}')
+            case Beat():
+                await socket.send_text('{"kind":"beat"}')
+
+
+async def _acknowledged(socket: WebSocket, here: Context, one: Subscription, reader: Reader) -> None:
+    while True:
+        text = await socket.receive_text()
+        try:
+            said = orjson.loads(text[:4096])
+            id_ = said["ack"] if isinstance(said, dict) else None
+        except (orjson.JSONDecodeError, KeyError):
+            id_ = None
+        if not isinstance(id_, str):
+            await socket.close(_POLICY, 'expected {"ack": "n_…"}')
+            return
+        number = await run_in_threadpool(here.service.outbox.number_of, one.number, id_[:64])
+        if number is not None:
+            await reader.delivered(number)
+
+
+@router.get("/subscriptions/{id}/notifications", response_model=Queued)
+async def pull(
+    id: str,
+    here: Here,
+    tenant: Mine,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    wait: Annotated[float, Query(ge=0, le=_LONGEST_WAIT)] = 0.0,
+) -> Response:
+    """The oldest notifications, which wait until they are acknowledged; `wait` seconds for the first to come."""
+    one = await run_in_threadpool(here.service.registry.get, tenant, id)
+    with here.hub.waiting(one.number) as grown:
+        found = await run_in_threadpool(here.service.outbox.pending, one.number, 0, limit)
+        if not found and wait > 0:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(grown.wait(), wait)
+            found = await run_in_threadpool(here.service.outbox.pending, one.number, 0, limit)
+    body = b'{"notifications":[' + b",".join(each.body for each in found) + b"]}"
+    return Response(body, media_type="application/json", headers={"Cache-Control": "no-store"})
+
+
+@router.post("/subscriptions/{id}/notifications:ack", openapi_extra=takes(Acknowledge))
+async def acknowledge(id: str, request: Request, here: Here, tenant: Mine) -> dict[str, int]:
+    """These have been taken, and are not handed out again."""
+    taken = await asked(request, Acknowledge)
+    one = await run_in_threadpool(here.service.registry.get, tenant, id)
+    work = here.service.store.submit(lambda c: here.service.outbox.acknowledge(c, one.number, taken.ids))
+    return {"acknowledged": await asyncio.wrap_future(work)}
+
+
+def _reader(here: Context, one: Subscription) -> Reader:
+    most = here.service.settings.limits.connections
+    if here.hub.readers >= most:
+        raise OverLimit(f"{most:,} readers are connected already\nHint: try again later", retry_after=5)
+    return Reader(here.service.store, here.service.outbox, here.hub, one.number)
