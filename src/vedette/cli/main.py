@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from vedette.cli.commands import events, rules, running
+from vedette.cli.commands import events, rules, running, serving
 from vedette.cli.endings import Commands, prepare_process
 from vedette.version import __version__
 
@@ -46,6 +46,10 @@ app.command("cover")(rules.cover_command)
 app.command("meet")(rules.meet_command)
 app.command("run")(running.run_command)
 app.command("checkpoint")(running.checkpoint_command)
+app.command("serve")(serving.serve_command)
+app.command("subscribe")(serving.subscribe_command)
+app.command("publish")(serving.publish_command)
+app.command("tail")(serving.tail_command)
 app.command("demo")(running.demo_command)
 app.command(
     "bench",  # whose options are its own
