@@ -1,0 +1,152 @@
+"""Server-sent events and WebSockets: in order, resumed after a break, told of drops."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+import websockets
+
+from tests.service.running import Running, published, settings_in
+from vedette.client import AsyncClient, Client
+from vedette.errors import Refused
+from vedette.service.delivery.hub import Hub
+from vedette.service.delivery.reading import Beat, Dropped, Reader
+from vedette.service.outbox import Notification
+from vedette.service.registry import Wanted
+from vedette.service.service import Service
+
+
+def first(listening: Iterator[dict[str, Any]], count: int) -> list[dict[str, Any]]:
+    found = []
+    for one in listening:
+        found.append(one)
+        if len(found) == count:
+            break
+    return found
+
+
+def numbers(some: list[dict[str, Any]]) -> list[int]:
+    return [one["event"]["n"] for one in some]
+
+
+@pytest.fixture
+def client(running: Running) -> Iterator[Client]:
+    with Client(running.url, running.key) as client:
+        yield client
+
+
+def test_events_come_in_order_and_go_on_after_a_break(running: Running, client: Client) -> None:
+    mine = client.subscribe("sse = 1")
+    running.publish(*({"sse": 1, "n": n} for n in range(100)))
+    some = first(client.listen(mine["id"]), 40)
+    assert numbers(some) == list(range(40))
+    # A reader who lost some of what was handed over asks from the last one that it has.
+    again = first(client.listen(mine["id"], last=some[9]["id"]), 90)
+    assert numbers(again) == list(range(10, 100))
+    running.publish({"sse": 1, "n": 100})
+    assert numbers(first(client.listen(mine["id"], last=again[-1]["id"]), 1)) == [100]
+
+
+def test_what_comes_while_somebody_listens(running: Running) -> None:
+    async def listen() -> list[dict[str, Any]]:
+        async with AsyncClient(running.url, running.key) as client:
+            mine = await client.subscribe("live = 1")
+            found: list[dict[str, Any]] = []
+
+            async def reading() -> None:
+                async for one in client.listen(mine["id"]):
+                    found.append(one)
+                    if len(found) == 30:
+                        return
+
+            task = asyncio.create_task(reading())
+            for begin in range(0, 30, 10):
+                await client.publish([{"live": 1, "n": begin + n} for n in range(10)])
+            await asyncio.wait_for(task, 60)
+            return found
+
+    assert numbers(asyncio.run(listen())) == list(range(30))
+
+
+def test_a_reader_is_told_what_was_dropped(tmp_path: Path) -> None:
+    with Service(settings_in(tmp_path, limits={"queue": 5})) as service:
+        one = service.registry.subscribe(service.tenants.add("acme"), Wanted("n >= 0")).subscription
+        published(service, {"n": 0})
+
+        async def read() -> list[Any]:
+            hub = Hub()
+            hub.start()
+            reading = Reader(service.store, service.outbox, hub, one.number, beat=0.01).read()
+            found = [await anext(reading), await anext(reading)]
+            await asyncio.to_thread(published, service, *({"n": n} for n in range(1, 21)))
+            return found + [await anext(reading) for _ in range(6)]
+
+        found = asyncio.run(read())
+        assert [type(each) for each in found[:3]] == [Notification, Beat, Dropped]
+        assert found[2] == Dropped(15)
+        assert [orjson.loads(each.body)["event"]["n"] for each in found[3:]] == [16, 17, 18, 19, 20]
+        counts = service.outbox.counts(one.number)
+        assert (counts.due, counts.delivered + counts.pending, counts.dropped) == (21, 6, 15)
+
+
+def test_a_websocket_is_acknowledged(running: Running, client: Client) -> None:
+    mine = client.subscribe("ws = 1")
+    running.publish(*({"ws": 1, "n": n} for n in range(5)))
+    url = running.url.replace("http", "ws") + f"/v1/subscriptions/{mine['id']}/ws"
+
+    async def read(count: int, acknowledge: int | None) -> list[dict[str, Any]]:
+        async with websockets.connect(url, subprotocols=["vedette", f"bearer.{running.key}"]) as socket:  # type: ignore[list-item]
+            assert socket.subprotocol == "vedette"
+            found = [orjson.loads(await asyncio.wait_for(socket.recv(), 30)) for _ in range(count)]
+            if acknowledge is not None:
+                await socket.send(orjson.dumps({"ack": found[acknowledge]["id"]}).decode())
+                await asyncio.sleep(0.5)
+            return found
+
+    assert numbers(asyncio.run(read(5, 2))) == [0, 1, 2, 3, 4]
+    assert numbers(asyncio.run(read(2, None))) == [3, 4]  # what was not acknowledged comes again
+
+
+def test_a_websocket_without_a_key_is_refused(running: Running, client: Client) -> None:
+    mine = client.subscribe("ws = 2")
+    url = running.url.replace("http", "ws") + f"/v1/subscriptions/{mine['id']}/ws"
+
+    async def connect() -> None:
+        async with websockets.connect(url):
+            pass
+
+    with pytest.raises(websockets.exceptions.InvalidStatus):
+        asyncio.run(connect())
+
+
+def test_mistakes_reach_the_client_as_errors(running: Running, client: Client) -> None:
+    with pytest.raises(Refused, match="expected a value") as refused:
+        client.subscribe("price <")
+    assert (refused.value.status, refused.value.kind) == (422, "bad-subscription")
+    with pytest.raises(Refused, match="no subscription"):
+        next(client.listen("s_none", reconnect=False))
+    with Client("http://127.0.0.1:9", "vk_x", retries=0) as nowhere, pytest.raises(Refused, match="cannot be reached"):
+        nowhere.publish({"a": 1})
+    assert running.key not in repr(client)
+
+
+def test_the_rest_of_the_client(running: Running, client: Client) -> None:
+    mine = client.subscribe("rest = 1", subscriber="bea", validity=60)
+    assert client.renew(mine["id"], mine["ticket"], validity=120)["id"] == mine["id"]
+    assert client.replace(mine["id"], mine["ticket"], "rest = 2")["version"] == 2
+    assert any(one["id"] == mine["id"] for one in client.subscriptions(limit=1000)["subscriptions"])
+    assert client.try_out("rest = 1", [{"rest": 1}], recent=False)["events"][0]["matches"]
+    running.publish({"rest": 2})
+    (one,) = client.pull(mine["id"])
+    assert client.acknowledge(mine["id"], [one["id"]]) == 1
+    offer = client.offer("lot = 1")
+    client.withdraw(offer["id"], offer["ticket"])
+    assert isinstance(client.dead_letters(), list)
+    client.unsubscribe(mine["id"], mine["ticket"])
+    with pytest.raises(Refused):
+        client.subscription(mine["id"])

@@ -1,0 +1,111 @@
+"""Webhooks: signed, in order, tried again, given up, ended, replayed."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.service.receiver import Receiver, receiving
+from tests.service.running import Running, until
+from vedette.errors import InputError
+from vedette.service.delivery import signing
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with receiving() as receiver:
+        yield receiver
+
+
+def hooked(running: Running, receiver: Receiver, when: str, **more: Any) -> dict[str, Any]:
+    return running.subscribe(when, delivery={"type": "webhook", "url": receiver.url, **more})
+
+
+def counts(running: Running, id_: str) -> dict[str, int]:
+    answer = running.call("GET", f"/v1/subscriptions/{id_}").json()["notifications"]
+    return {name: answer[name] for name in ("due", "delivered", "dead", "pending", "dropped")}
+
+
+def test_signed_and_in_order(running: Running, receiver: Receiver) -> None:
+    mine = hooked(running, receiver, "hook = 'order'")
+    running.publish(*({"hook": "order", "n": n} for n in range(20)))
+    until(lambda: len(receiver.requests) >= 20)
+    assert [orjson.loads(one.body)["event"]["n"] for one in receiver.requests] == list(range(20))
+    key = base64.b64decode(mine["secret"].removeprefix("whsec_"))
+    for one in receiver.requests:
+        content = f"{one.headers['webhook-id']}.{one.headers['webhook-timestamp']}.".encode() + one.body
+        expected = base64.b64encode(hmac.new(key, content, hashlib.sha256).digest()).decode()
+        assert one.headers["webhook-signature"] == f"v1,{expected}"
+        assert orjson.loads(one.body)["id"] == one.headers["webhook-id"]
+    until(lambda: counts(running, mine["id"])["delivered"] == 20)
+    assert "secret" not in running.call("GET", f"/v1/subscriptions/{mine['id']}").json()["delivery"]
+
+
+def test_failures_are_tried_again_with_the_same_id_and_keep_the_order(running: Running, receiver: Receiver) -> None:
+    receiver.answer = lambda number: (500 if number == 0 else 204, {})
+    mine = hooked(running, receiver, "hook = 'again'")
+    running.publish({"hook": "again", "n": 0}, {"hook": "again", "n": 1})
+    until(lambda: counts(running, mine["id"])["delivered"] == 2)
+    ids = [one.headers["webhook-id"] for one in receiver.requests]
+    assert ids[0] == ids[1] != ids[2]
+    assert [orjson.loads(one.body)["event"]["n"] for one in receiver.requests] == [0, 0, 1]
+
+
+def test_what_fails_to_the_end_is_a_dead_letter_that_can_be_replayed(running: Running, receiver: Receiver) -> None:
+    receiver.answer = lambda number: (503 if number < 3 else 204, {})
+    mine = hooked(running, receiver, "hook = 'dead'")
+    running.publish({"hook": "dead", "n": 0})
+    until(lambda: counts(running, mine["id"])["dead"] == 1)
+    (letter,) = (
+        one
+        for one in running.call("GET", "/v1/dead-letters").json()["dead_letters"]
+        if one["notification"]["subscription"] == mine["id"]
+    )
+    assert (letter["attempts"], letter["reason"]) == (3, "HTTP 503")
+    done = running.call("POST", "/v1/dead-letters:replay", json={"numbers": [letter["number"]]})
+    assert done.json() == {"replayed": 1}
+    until(lambda: counts(running, mine["id"])["delivered"] == 1)
+    assert counts(running, mine["id"]) == {"due": 1, "delivered": 1, "dead": 0, "pending": 0, "dropped": 0}
+
+
+def test_gone_ends_the_subscription(running: Running, receiver: Receiver) -> None:
+    receiver.answer = lambda _: (410, {})
+    mine = hooked(running, receiver, "hook = 'gone'")
+    running.publish({"hook": "gone"})
+    until(lambda: running.call("GET", f"/v1/subscriptions/{mine['id']}").status_code == 404)
+
+
+def test_retry_after_is_obeyed(running: Running, receiver: Receiver) -> None:
+    receiver.answer = lambda number: (429, {"Retry-After": "3600"}) if number == 0 else (204, {})
+    mine = hooked(running, receiver, "hook = 'later'")
+    running.publish({"hook": "later"})
+    until(
+        lambda: running.service.store.read(lambda c: c.exec_driver_sql("SELECT count(*) FROM attempts").scalar()) == 1
+    )
+    due = running.service.store.read(lambda c: c.exec_driver_sql("SELECT due FROM attempts").scalar())
+    created = running.service.store.read(lambda c: c.exec_driver_sql("SELECT max(created) FROM notifications").scalar())
+    assert due - created > 3590 * 1_000_000
+    assert counts(running, mine["id"])["pending"] == 1
+
+
+def test_redirects_are_not_followed(running: Running, receiver: Receiver) -> None:
+    receiver.answer = lambda _: (302, {"Location": "http://127.0.0.1:1/"})
+    mine = hooked(running, receiver, "hook = 'redirect'")
+    running.publish({"hook": "redirect"})
+    until(lambda: counts(running, mine["id"])["dead"] == 1)
+    letters = running.call("GET", "/v1/dead-letters").json()["dead_letters"]
+    assert any(one["reason"] == "HTTP 302" for one in letters)
+
+
+def test_secrets_that_are_brought_along(running: Running, receiver: Receiver) -> None:
+    secret = signing.new_secret()
+    assert hooked(running, receiver, "x = 1", secret=secret)["secret"] == secret
+    for wrong in ("", "abc", "whsec_", "whsec_!!!", "whsec_" + base64.b64encode(b"short").decode()):
+        with pytest.raises(InputError):
+            signing.check_secret(wrong)
