@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-connectors test-kafka test-kills test-tables test-thorough bench bench-spark lint maven quick-java setup clean warm-kernels
+.PHONY: demo test test-connectors test-kafka test-kills test-tables test-thorough bench bench-service bench-spark lint maven quick-java setup clean torture warm-kernels
 
 demo: $(VENV)/.demo-installed
 	@$(BIN)/vedette demo
@@ -55,6 +55,14 @@ bench: setup
 
 bench-spark: setup
 	@$(BIN)/python -m benchmarks.spark
+
+# Durable events a second, latency, and many readers, of a real process over loopback.
+bench-service: setup
+	@$(BIN)/python -m benchmarks.service
+
+# The service is killed a hundred times while it is published to.
+torture: setup
+	@$(BIN)/python -m benchmarks.service.torture --kills 100
 
 setup: $(VENV)/.installed
 
