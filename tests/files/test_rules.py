@@ -180,6 +180,13 @@ def test_an_id_is_used_once(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("standin")
+def test_a_rule_that_says_too_much_of_itself(folder: Path) -> None:
+    (folder / "long.yml").write_text(json.dumps({"c": 3, "about": {"title": "x" * 70_000}}))
+    with pytest.raises(BadSubscriptions, match=r"long\.yml'\n  `origin` is 70,0.. bytes of JSON, more than 65,536"):
+        load_rows(read_subscriptions(folder, written=STANDIN), schema_of(None))
+
+
+@pytest.mark.usefixtures("standin")
 def test_limits_that_show_later_leave_a_rule_out_as_well(tmp_path: Path) -> None:
     (tmp_path / "rules").mkdir()
     (tmp_path / "rules" / "large.yml").write_text(json.dumps({"a": "x" * 600_000}))

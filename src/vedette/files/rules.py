@@ -101,14 +101,15 @@ class RuleFiles(SubscriptionRows):
         made, dialect = outcome.made, self.written.dialect
         place = outcome.place if isinstance(self._files, Source) else str(PurePath(self.name) / outcome.place)
         id_ = outcome.described.id or outcome.place
-        if not isinstance(made, Translated):
-            return SubscriptionRecord(
-                id_, None, outcome.rule, dialect, None, None, {}, number, refused=made, place=place
-            )
-        origin = Origin(facts_of(made.origin), dialect, outcome.rule)
-        return SubscriptionRecord(
-            made.id or id_, None, made.when, dialect, None, None, {}, number, origin=origin, place=place
-        )
+        if isinstance(made, Translated):
+            try:
+                origin = Origin(facts_of(made.origin), dialect, outcome.rule)
+                return SubscriptionRecord(
+                    made.id or id_, None, made.when, dialect, None, None, {}, number, origin=origin, place=place
+                )
+            except InputError as error:  # it says too much of itself
+                made = DialectError(str(error))
+        return SubscriptionRecord(id_, None, outcome.rule, dialect, None, None, {}, number, refused=made, place=place)
 
 
 def _has_tables(folder: Path) -> bool:
