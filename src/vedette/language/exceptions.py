@@ -17,9 +17,8 @@ _BESIDE = 16  # tests of the filter itself that are asked in its vetoes, so that
 _WORK = 100_000  # tests that vetoes are made smaller by: looking at more of them would take seconds
 
 
-def with_exceptions(form: Form, most: int) -> tuple[list[All], list[All]]:
+def with_exceptions(alternatives: list[All], most: int) -> tuple[list[All], list[All]]:
     """A wider form and its vetoes: none where every AND becomes `most` conjunctions at most, or vetoes save little."""
-    alternatives = _listed(form)
     if all(size(each)[0] <= most for each in alternatives):
         return alternatives, []
     wider, vetoes = _wider_or(alternatives, most)

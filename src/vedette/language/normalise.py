@@ -58,10 +58,17 @@ def normal_form(
     if isinstance(form, All) and not form.anys:
         single = tidied(form)
         return NormalForm(() if single is None else (single,))
-    wider, vetoes = with_exceptions(form, limits.DISTRIBUTED if most is None else most)
-    _refuse_if_too_large([*wider, *vetoes], limit, text)
+    wider, vetoes = (form if isinstance(form, list) else [form]), list[All]()
+    found = size(wider)
+    if found[0] > (most := limits.DISTRIBUTED if most is None else most):
+        wider, vetoes = with_exceptions(wider, most)
+        found = size([*wider, *vetoes])
+    _refuse_if_too_large(*found, limit, text)
+    conjunctions = simplified(distributed(wider))
+    if not vetoes:
+        return NormalForm(tuple(conjunctions))
     refused = simplified(distributed(vetoes))
-    conjunctions = not_refused(simplified(distributed(wider)), refused)
+    conjunctions = not_refused(conjunctions, refused)
     return NormalForm(tuple(conjunctions), tuple(refused) if conjunctions else ())
 
 
@@ -188,14 +195,13 @@ def _all_of(parts: Iterable[Part], positive: bool) -> Form:
 
 
 def _any_of(parts: Iterable[Part], positive: bool) -> Form:
-    return disjoined(_FORMS[type(part)](part, positive) for part in parts)
+    return disjoined([_FORMS[type(part)](part, positive) for part in parts])
 
 
 # ---------------------------------------------------------------- 3: the limit
 
 
-def _refuse_if_too_large(form: Form, limit: int, text: str) -> None:
-    conjunctions, tests = size(form)
+def _refuse_if_too_large(conjunctions: int, tests: int, limit: int, text: str) -> None:
     if conjunctions > limit:
         message = f"the normal form would have {_grouped(conjunctions)} conjunctions; the limit is {limit:,}"
     elif tests > limit * TESTS_PER_CONJUNCTION:

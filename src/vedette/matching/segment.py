@@ -181,11 +181,10 @@ class Segment:
     def match_one(self, values: Sequence[Any], alive: NDArray[np.uint64] = EVERYONE) -> list[int]:
         """The subscriptions of one event (the values of the codebook's columns), ascending."""
         found = self.index.match_one(self.codebook.code_one(values))
-        refused = self.vetoes[found] if len(self.vetoes) else NO_VETOES
-        if len(self.owner):
+        if len(self.vetoes):
+            found = _without_refused(self.owner[found], self.vetoes[found])
+        elif len(self.owner):
             found = self.owner[found]
-        if refused.any():
-            found = _without_refused(found, refused)
         if len(self.repeats):
             found = np.unique(found)
         elif len(found) > 1:
@@ -197,7 +196,9 @@ class Segment:
 
 
 def _without_refused(found: Ints, refused: NDArray[np.bool_]) -> Ints:
-    """Each subscription once, ascending, without those that a veto refused; it is the last of its pairs then."""
+    """The subscriptions without those that a veto refused: that comes last then among those of its subscription."""
+    if not refused.any():
+        return found
     marked = np.sort(found * 2 + refused)
     subscription = marked >> 1
     last = np.append(subscription[1:] != subscription[:-1], True)
