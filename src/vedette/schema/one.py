@@ -10,20 +10,24 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from vedette.errors import SchemaError
-from vedette.schema.columns import Column, ColumnData, KeyColumn
+from vedette.schema.columns import Column, ColumnData, KeyColumn, ListColumn, TextColumn
 from vedette.schema.encode import encode
 from vedette.schema.keys import INT_MAX, INT_MIN, key, read_string
 from vedette.schema.missing import present_in
 from vedette.schema.paths import finder
-from vedette.schema.readings import viewer
+from vedette.schema.readings import TYPES, viewer
 from vedette.schema.schema import Schema
 from vedette.schema.types import Kind, Type
 from vedette.schema.values import json_text, read_value
 
 OneValue: TypeAlias = int | bytes | ColumnData | None
 _Convert: TypeAlias = Callable[[Any], int | bytes | None]
+_ToColumn: TypeAlias = Callable[[Any], OneValue]
 
+_THERE = np.ones(1, np.bool_)
 _SIGNLESS = 0x7FFF_FFFF_FFFF_FFFF
 _NAN_KEY = 0x7FF8_0000_0000_0000
 _pack, _unpack = struct.Struct("<d").pack, struct.Struct("<q").unpack
@@ -33,13 +37,17 @@ def prepare_one(columns: Sequence[Column], schema: Schema) -> Callable[[Mapping[
     """A function that encodes one event; SchemaError if one of its values breaks the schema."""
     blank: list[OneValue] = [None] * len(columns)
     named: dict[str, list[tuple[int, _Convert]]] = {}  # by the key of the event
-    sought: list[tuple[int, Callable[[Mapping[str, Any]], Any], _Convert]] = []  # dotted paths
+    sought: list[tuple[int, Callable[[Mapping[str, Any]], Any], _ToColumn]] = []  # dotted paths, views
     others: list[tuple[int, Column]] = []  # comparisons, lists, points, regions
     for position, column in enumerate(columns):
-        if column.other is not None or column.type.is_list or not column.type.kind.ordered:
+        reading = column.reading
+        if reading is not None and column.type.is_list and column.type == TYPES.get(reading):
+            made = _one_list_of_texts if column.type.kind is Kind.STRING else _one_list_of_floats
+            sought.append((position, viewer(reading, column.path), made))
+        elif column.other is not None or column.type.is_list or not column.type.kind.ordered:
             others.append((position, column))
-        elif column.reading is not None:
-            sought.append((position, viewer(column.reading, column.path), _lenient(_exact(column.type.kind))))
+        elif reading is not None:
+            sought.append((position, viewer(reading, column.path), _lenient(_exact(column.type.kind))))
         elif "." in column.path:
             sought.append((position, finder(column.path), _converter(column, schema)))
         else:
@@ -63,9 +71,9 @@ def prepare_one(columns: Sequence[Column], schema: Schema) -> Callable[[Mapping[
                 for position, name, convert in flat:
                     if (value := event.get(name)) is not None:
                         found[position] = convert(value)
-            for position, find, convert in sought:
+            for position, find, as_value in sought:
                 if (value := find(event)) is not None:
-                    found[position] = convert(value)
+                    found[position] = as_value(value)
         except ValueError:
             raise _explained(event, columns, schema) from None
         if others:
@@ -73,6 +81,19 @@ def prepare_one(columns: Sequence[Column], schema: Schema) -> Callable[[Mapping[
         return found
 
     return encode_one
+
+
+def _one_list_of_texts(texts: Sequence[str]) -> ListColumn:
+    """The list of one event, without a step of Arrow."""
+    distinct: dict[bytes, int] = {}
+    codes = [distinct.setdefault(text.encode(), len(distinct)) for text in texts]
+    elements = TextColumn(np.array(codes, np.int32), list(distinct))
+    return ListColumn(np.array((0, len(codes)), np.int64), elements, _THERE)
+
+
+def _one_list_of_floats(numbers: Sequence[float]) -> ListColumn:
+    keys = np.array([_float(number) for number in numbers], np.int64)
+    return ListColumn(np.array((0, len(keys)), np.int64), KeyColumn(keys, np.ones(len(keys), np.bool_)), _THERE)
 
 
 def _add_others(
