@@ -9,6 +9,8 @@ import pytest
 
 from vedette.errors import FilterError, LimitError
 from vedette.language import ast, limits
+from vedette.language.check import check
+from vedette.language.normalise import normalise
 from vedette.language.parser import parse
 from vedette.language.render import render
 
@@ -131,6 +133,16 @@ def test_it_may_have_so_many_nodes() -> None:
     assert isinstance(parse(" and ".join(["a = 1"] * ((NODES - 1) // 3))), ast.And)
     with pytest.raises(LimitError, match=f"{NODES:,}"):
         parse(" and ".join(["a = 1"] * ((NODES - 1) // 3 + 1)))
+
+
+def test_the_largest_known_rule_has_room() -> None:
+    """4,432 tests in 348 kB: a rule of SigmaHQ's that lists hashes of drivers."""
+    tests = [f"text(Hashes) icontains 'SHA256={number:056x}'" for number in range(4_432)]
+    text = " or ".join(tests)
+    assert len(text) > 348_000
+    found = normalise(check(parse(text), None, text))
+    assert len(found.conjunctions) == 1
+    assert len(found.conjunctions[0].probes[0][1].tests) == 4_432
 
 
 def test_repetitions_count_as_what_they_are_written_out() -> None:

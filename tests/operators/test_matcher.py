@@ -77,6 +77,15 @@ def test_many_exceptions_beside_an_operator() -> None:
     assert list(zip(found["event"].to_pylist(), found["subscription"].to_pylist(), strict=True)) == wanted
 
 
+def test_views_beside_an_operator() -> None:
+    texts = ("even() and text(m) = '12'", "even() or any(strings(*)) = 'z'", "any(leaves(m)) = '1'")
+    matcher = OperatorMatcher(subscriptions(*texts), OPERATORS)
+    found = matcher.match_batch([{"n": 2, "m": 12}, {"n": 1, "m": 12}, {"n": 1, "q": {"r": ["z"]}, "m": 1}])
+    wanted = [(0, "s0"), (0, "s1"), (2, "s1"), (2, "s2")]
+    assert list(zip(found["event"].to_pylist(), found["subscription"].to_pylist(), strict=True)) == wanted
+    assert matcher.explain({"n": 2, "m": 12}, "s0").matched
+
+
 def test_what_is_looked_at() -> None:
     one = OperatorMatcher(subscriptions("even() and n > 1", "m = 1"), OPERATORS)
     assert one.paths == one.named == {"n"}

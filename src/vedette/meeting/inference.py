@@ -32,6 +32,7 @@ from vedette.language.ast import (
     Or,
     Quantified,
     Range,
+    TextPair,
     TextTest,
     View,
     Within,
@@ -247,6 +248,9 @@ def _uses(node: Filter) -> Iterator[tuple[Attribute, Use, bool]]:
     elif isinstance(node, Comparison):
         yield from _used(node.left, _use_beside(node.right))
         yield from _used(node.right, _use_beside(node.left))
+    elif isinstance(node, TextPair):
+        yield from _used(node.left, Use.ANYTHING)
+        yield from _used(node.right, Use.ANYTHING)
     elif isinstance(node, Range):
         for end in (node.low, node.high):
             yield from _used(node.operand, _use_beside(end))

@@ -162,7 +162,7 @@ class _Reader:
         elif isinstance(part, Atom):
             test = Test(part, positive)
             if part.column.reading is not None:
-                hint = f"ask about the attribute itself: {part.column.path} = 'x'"
+                hint = "ask about attributes themselves, without text(…) and the like"
                 self._fail(f"{part.column.name} is a view, and what it allows does not meet", test, hint)
             yield (test,)
         else:
