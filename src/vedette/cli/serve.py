@@ -50,12 +50,14 @@ def serve(settings_file: str | None, host: str | None, port: int | None) -> None
     running = uvicorn.Server(config)
     try:
         running.run()
-    except SystemExit:
-        raise StartError(
-            f"the service cannot listen at {where}\nHint: is the port taken? --port takes another"
-        ) from None
+    except (SystemExit, KeyboardInterrupt):  # the signal that ended it, told once more; or it never began
+        if running.started:
+            return
     if not running.started:
-        raise StartError(f"the service did not start at {where}\nHint: the lines above say why")
+        raise StartError(
+            f"the service did not start at {where}\n"
+            "Hint: the lines above say why; where the port is taken, --port names another"
+        )
 
 
 def _with_options(settings: Settings, host: str | None, port: int | None) -> Settings:
