@@ -75,7 +75,7 @@ GOOD: dict[str, Any] = {"v": 1, "from": 1, "to": 2, "number": 0, "message": None
         ({"message": {"kind": "cancel", "key": ["a", "s"]}}, "key of a subscription"),
         ({"message": {"kind": "cancel", "key": ["a.b", "s", 1]}}, "cannot be called 'a.b'"),
         ({"message": {"kind": "cancel", "key": ["a", "s" * 501, 1]}}, "at most 500 characters"),
-        ({"message": {"kind": "subscribe", "key": ["a", "s", 1], "when": "x" * 16_385}}, "at most 16,384 characters"),
+        ({"message": {"kind": "subscribe", "key": ["a", "s", 1], "when": "x" * 524_289}}, "at most 524,288 characters"),
         ({"message": {"kind": "digest", "parts": "00"}}, "256 digests"),
         ({"message": {"kind": "digest", "parts": "zz" * 2048}}, "256 digests"),
         ({"message": {"kind": "differ", "parts": [256]}}, "part 256 of 256"),

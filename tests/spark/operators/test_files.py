@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.session import vedette, write_lines
+from tests.cli.session import write_lines
 from tests.operators.generate import events, table
 from tests.spark.test_match_files import many_pieces, outcome
 
@@ -72,14 +72,3 @@ def test_beside_patterns(tmp_path: Path) -> None:
     subscriptions = write_lines(tmp_path / "both.jsonl", both)
     made = write_lines(tmp_path / "events.jsonl", events(Random(3), 200))
     check(tmp_path, subscriptions, made, "--operators", tmp_path / "ops.py")
-
-
-def test_steps_that_call_operators_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "ops.py").write_text(OPS)
-    subscriptions = write_lines(tmp_path / "steps.jsonl", [{"id": "pair", "when": "[odd()] , [n = 2]"}])
-    made = write_lines(tmp_path / "events.jsonl", events(Random(3), 20))
-    result = vedette(
-        "match", subscriptions, made, "-o", tmp_path / "out", "--operators", tmp_path / "ops.py", "--engine", "spark"
-    )
-    assert result.exit_code == 1
-    assert "a pattern whose steps call operators" in result.stderr
