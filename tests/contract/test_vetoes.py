@@ -95,7 +95,7 @@ def test_any_change_in_any_order(index: str, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(live_module, "MIDDLE", 20)
     random, mirror = Random(index), Mirror()
     with Subscriptions(SCHEMA).live(index) as matcher:
-        for number in range(150):
+        for number in range(90):
             action, text = random.random(), random_exceptions(random)
             if action < 0.6 or not mirror.said:
                 matcher.add(f"s{number}", text)
@@ -122,7 +122,7 @@ def test_any_change_in_any_order(index: str, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("index", NAMES)
 def test_snapshots(index: str, tmp_path: Path) -> None:
-    texts, given = subscribed(5), events(60, 5)
+    texts, given = subscribed(5, 60), events(40, 5)
     matcher = compiled(texts, index)
     matcher.save(tmp_path / "kept")
     opened = Matcher.open(tmp_path / "kept", verify=True)
@@ -164,12 +164,12 @@ def test_what_is_left_of_a_set_has_no_more_vetoes_than_it_needs() -> None:
 
 @pytest.mark.parametrize("index", ["clusters", "tree"])
 def test_covered_ones_on_a_level_of_their_own(index: str, tmp_path: Path) -> None:
-    texts = subscribed(7, 80) | {f"c{number}": f"n > {number} and s = 'a'" for number in range(8)}
-    texts |= {f"twice.{id_}": text for id_, text in list(texts.items())[:40]}
+    texts = subscribed(7, 50) | {f"c{number}": f"n > {number} and s = 'a'" for number in range(8)}
+    texts |= {f"twice.{id_}": text for id_, text in list(texts.items())[:30]}
     subscriptions = Subscriptions(SCHEMA)
     for id_, text in texts.items():
         subscriptions.add(id_, text)
-    given = events(120, 7)
+    given = events(60, 7)
     matcher = CoveringMatcher.compile(subscriptions, index)
     assert len(matcher.covered) > 8
     right = wanted(texts, given)
@@ -181,8 +181,12 @@ def test_covered_ones_on_a_level_of_their_own(index: str, tmp_path: Path) -> Non
     matcher.save(tmp_path / "kept")
     assert found(CoveringMatcher.open(tmp_path / "kept"), given) == right
     live = matcher.live()
-    for number in range(0, 80, 3):
+    for number in range(0, 50, 3):
         live.remove(f"s{number}")
         del texts[f"s{number}"]
+    for id_, text in subscribed(8, 20).items():
+        live.add(f"new.{id_}", text)
+        texts[f"new.{id_}"] = text
+    assert found(live, given) == wanted(texts, given)
     live.merge()
     assert found(live, given) == wanted(texts, given)
