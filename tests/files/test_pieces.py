@@ -91,6 +91,7 @@ def small(block: int, longest: int) -> Iterator[None]:
 @example(b"a,b\r1,2\r3,4\r5,6\r", 3, 40, 1, False)
 @example(b"\xef\xbb\xbfa,b\n1,2\n\n3,4", 7, 40, 1, False)
 @example(b'a\n"1\n2\n3\n4,5\n6,7\n8', 3, 8, 1, False)
+@example(b"\0" * 9 + b"\n" + b"\0" * 9, 19, 8, 1, False)
 @example(b'{"a":1}' * 9 + b"\n" + b'{"a":2}\n\n \n{"a":3}', 4, 10, 1, True)
 def test_any_bytes(
     tmp_path_factory: pytest.TempPathFactory, content: bytes, block: int, longest: int, rows: int, given_schema: bool

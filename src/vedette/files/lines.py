@@ -52,12 +52,12 @@ def whole_lines(blocks: Iterable[bytes], longest: int = LONGEST) -> Iterator[Who
         if cut < 0:
             rest.append(block)
             held += len(block)
-            if held > longest:
-                yield WholeLines(b"".join(rest)[:200], True)
-                rest, held, skipping = [], 0, True
-            continue
-        yield WholeLines(b"".join([*rest, block[:cut]]))
-        rest, held = [block[cut + 1 :]], len(block) - cut - 1
+        else:
+            yield WholeLines(b"".join([*rest, block[:cut]]))
+            rest, held = [block[cut + 1 :]], len(block) - cut - 1
+        if held > longest:
+            yield WholeLines(b"".join(rest)[:200], True)
+            rest, held, skipping = [], 0, True
     last = b"".join(rest)
     if last:
         yield WholeLines(last)
