@@ -45,7 +45,8 @@ def inspect(folder: str, session: Callable[[], SparkSession]) -> dict[str, Any]:
     }
     found["operators"] = _operators(storage)
     if patterns is not None and found["newest"] is not None and (found["newest"] > 0 or not found["pending"]):
-        found["state"] = _state(folder, session())
+        # Java has a working folder of its own, which need not be that of this process.
+        found["state"] = _state(folder if path is None else os.path.abspath(path), session())
     return found
 
 
