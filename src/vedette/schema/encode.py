@@ -15,7 +15,7 @@ from vedette.schema.columns import Column, ColumnData, KeyColumn, TextColumn
 from vedette.schema.compare import RELATIONS, compared, compared_as, related
 from vedette.schema.missing import present_in, take_out
 from vedette.schema.paths import finder
-from vedette.schema.readings import TYPES, viewer
+from vedette.schema.readings import TYPES, view_values
 from vedette.schema.schema import Schema
 from vedette.schema.tables import TableEvents
 from vedette.schema.texts import Refuse
@@ -126,9 +126,8 @@ class _DictEvents:
         return np.array([value is not None for value in self._values(path, Kind.STRING)], np.bool_)
 
     def view(self, path: str, reading: str) -> ColumnData:
-        read = viewer(reading, path)
         try:
-            values = list(map(read, self.events))
+            values = view_values(reading, path, self.events)
         except (AttributeError, TypeError):
             self._check()
             raise

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import functools
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -48,6 +49,27 @@ def viewer(reading: str, path: str) -> Viewer:
         return lambda event: read_view(reading, _whole(event), whole=True)
     seek = _seeker(path)
     return lambda event: read_view(reading, seek(event))
+
+
+def view_values(reading: str, path: str, events: Iterable[Mapping[str, Any]]) -> list[Any]:
+    """The same of many events: what is there mostly are texts, or nothing."""
+    if path == EVERYTHING:
+        return list(map(viewer(reading, path), events))
+    found = list(map(_seeker(path), events))
+    if reading == "text":
+        return [
+            None if value is _NOTHING else value if type(value) is str and value.isascii() else text_of(value)
+            for value in found
+        ]
+    of_text = _OF_TEXT.get(reading, functools.partial(read_view, reading))
+    return [
+        None
+        if value is _NOTHING
+        else of_text(value)
+        if type(value) is str and value.isascii()
+        else read_view(reading, value)
+        for value in found
+    ]
 
 
 def _whole(event: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -207,6 +229,14 @@ _SELECTED: Final[Mapping[str, Callable[[list[Leaf]], list[Any]]]] = {
     "figures": lambda found: [number for each in found if (number := figure_of(each)) is not None],
     "texts": lambda found: [text for each in found if (text := leaf_text(each)) is not None],
     "leaves": lambda found: [json_leaf(each) for each in found],
+}
+
+# The same of a single text.
+_OF_TEXT: Final[Mapping[str, Callable[[str], list[Any]]]] = {
+    "strings": lambda text: [text],
+    "numbers": lambda text: [],
+    "texts": lambda text: [text],
+    "leaves": lambda text: [encode_basestring(text)],
 }
 
 # ---------------------------------------------------------------- texts

@@ -7,6 +7,7 @@ one through `vedette.schema.keys`, which says what is wrong with a value.
 from __future__ import annotations
 
 import decimal
+import itertools
 import json
 import reprlib
 from collections.abc import Sequence
@@ -120,6 +121,24 @@ def _points(found: Sequence[tuple[float, float] | None]) -> PointColumn:
 
 def _lists(values: Sequence[Any], type_: Type, refuse: Refuse, takes_all: bool) -> ListColumn:
     start = np.zeros(len(values) + 1, np.int64)
+    if set(map(type, values)) <= {list, _NONE}:
+        present = np.fromiter((value is not None for value in values), np.bool_, len(values))
+        np.cumsum(np.fromiter((0 if value is None else len(value) for value in values), np.int64), out=start[1:])
+        elements = list(itertools.chain.from_iterable(value for value in values if value))
+    else:
+        present, elements = _gathered(values, start, refuse, takes_all)
+
+    def refuse_element(index: int, reason: str) -> None:
+        if refuse is not None:
+            refuse(int(np.searchsorted(start, index, "right")) - 1, reason)
+
+    return ListColumn(start, _scalars(elements, type_.kind, refuse_element, takes_all), present)
+
+
+def _gathered(
+    values: Sequence[Any], start: NDArray[np.int64], refuse: Refuse, takes_all: bool
+) -> tuple[NDArray[np.bool_], list[Any]]:
+    """Which values are lists of any type, and their elements; `start` learns where they begin."""
     present = np.zeros(len(values), np.bool_)
     elements: list[Any] = []
     for row, value in enumerate(values):
@@ -133,9 +152,4 @@ def _lists(values: Sequence[Any], type_: Type, refuse: Refuse, takes_all: bool) 
             elif refuse is not None:
                 refuse(row, f"{json_text(value)[:60]} is not a list")
         start[row + 1] = len(elements)
-
-    def refuse_element(index: int, reason: str) -> None:
-        if refuse is not None:
-            refuse(int(np.searchsorted(start, index, "right")) - 1, reason)
-
-    return ListColumn(start, _scalars(elements, type_.kind, refuse_element, takes_all), present)
+    return present, elements
