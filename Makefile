@@ -5,13 +5,14 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-connectors test-kafka test-kills test-tables test-thorough bench bench-service bench-spark lint maven quick-java setup clean torture warm-kernels
+.PHONY: demo test test-connectors test-kafka test-kills test-tables test-thorough bench bench-service bench-spark lint maven quick-java setup clean torture \
+        warm-kernels warm-numbers warm-texts
 
 demo: $(VENV)/.demo-installed
 	@$(BIN)/vedette demo
 
 test: setup
-	@$(MAKE) --no-print-directory -j 2 quick-java warm-kernels lint
+	@$(MAKE) --no-print-directory -j 3 quick-java warm-kernels lint
 	@$(BIN)/python -m pytest -n 2 --dist worksteal
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m interpreted
 
@@ -33,13 +34,15 @@ test-kafka: setup maven quick-java
 test-tables: setup maven quick-java
 	@$(BIN)/python -m pytest -rs tests/connectors/test_postgresql.py tests/connectors/test_delta.py
 
-# Tests start Spark again and again: this shortens every start.
-quick-java: setup
+# Tests start Spark again and again: this shortens every start. Its workers need kernels, which are compiled before.
+quick-java: setup warm-numbers
 	@$(BIN)/python -m tests.quick_java
 
 # Compiled once, and not by every process that runs tests.
-warm-kernels: setup
-	@$(BIN)/python -m tests.warm_kernels
+warm-kernels: warm-numbers warm-texts
+
+warm-numbers warm-texts: warm-%: setup
+	@$(BIN)/python -m tests.warm_kernels $*
 
 maven:
 	@command -v mvn >/dev/null || { echo "Maven (mvn) is needed: it fetches the jars that these tests use" >&2; exit 1; }

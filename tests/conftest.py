@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -36,18 +37,18 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from vedette.spark.session import session
 
     home = tmp_path_factory.mktemp("spark")
-    started = session(
-        app="vedette-tests",
-        master="local[2]",
-        conf={
-            "spark.driver.memory": "1g",
-            "spark.ui.enabled": "false",
-            "spark.sql.shuffle.partitions": "2",
-            "spark.sql.warehouse.dir": str(home / "warehouse"),
-            "spark.local.dir": str(home / "local"),
-            # Derby, which Hive's metastore and the tests of JDBC use, writes where it is started.
-            "spark.driver.extraJavaOptions": f"-Dderby.system.home={home / 'derby'}",
-        },
-    )
+    conf = {
+        "spark.driver.memory": "1g",
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.python.daemon.module": "tests.spark.warm_workers",
+        "spark.sql.warehouse.dir": str(home / "warehouse"),
+        "spark.local.dir": str(home / "local"),
+        # Derby, which Hive's metastore and the tests of JDBC use, writes where it is started.
+        "spark.driver.extraJavaOptions": f"-Dderby.system.home={home / 'derby'}",
+    }
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("PYTHONPATH", str(Path(__file__).parents[1]), prepend=os.pathsep)
+        started = session(app="vedette-tests", master="local[2]", conf=conf)
     yield started
     started.stop()

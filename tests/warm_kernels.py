@@ -1,16 +1,42 @@
-"""Compile the kernels that nearly every test needs once, so that the processes of a test run do not each do it.
+"""Compile the kernels that tests need once, so that the processes of a test run do not each do it.
 
-`make test` runs it beside the linters; without it everything is slower and otherwise the same.
+`make test` runs both halves at a time, beside the linters; without them everything is slower and otherwise the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, get_args
 
+import numpy as np
 import pyarrow as pa
 
 import vedette as vd
+from vedette.covering.decide import Asked, decide
+from vedette.matching.indexes import DEFAULT, NAMES
+from vedette.matching.matcher import Matcher
+from vedette.meeting.direction import DIRECTIONS
+from vedette.spark.warm_up import warm_up
+
+EVENTS = [
+    {"x": number % 7, "name": "abcd"[: number % 5], "time": number, "tags": ["a", "b"][: number % 3], "k": number % 2}
+    for number in range(200)
+]
+TABLE = pa.Table.from_pylist(
+    EVENTS, pa.schema({"x": pa.int64(), "name": pa.string(), "tags": pa.list_(pa.string()), "k": pa.int64()})
+)
+NUMBERS = ("x between 1 and 5", "x in (1, 2) and x != 3", "k = 1 and x > 2", "x is null or k < 5")
+TEXTS = (
+    "name = 'a'",
+    "name like 'a%b' or name contains 'cd' or name startswith 'ab'",
+    "name ilike 'a' or name ilike '%b_d'",
+    "any(tags) = 'a' or all(tags) in ('b', 'c')",
+    "tags contains 'b' and name < 'b'",
+)
+METHODS: tuple[Asked, ...] = get_args(Asked)
 
 
 @vd.operator
@@ -25,31 +51,81 @@ def even(event: Mapping[str, Any]) -> bool:
     return event["x"] % 2 == 0
 
 
-def compile_all() -> None:
-    """Match a few filters, with operators too, and patterns in every way that tests do."""
-    subscriptions = vd.Subscriptions({"x": "int", "name": "string", "time": "timestamp"})
-    filters = ("x between 1 and 5", "name = 'a'", "name like 'a%b' or name contains 'cd'", "x in (1, 2) and x != 3")
-    exceptions = " and ".join(f"not (x = {number} and name = 'a')" for number in range(9))
-    for number, text in enumerate((*filters, f"x > 0 and {exceptions}")):
-        subscriptions.add(f"f{number}", text)
-    events = [{"x": number % 7, "name": "abcd"[: number % 5], "time": number} for number in range(200)]
-    for index in ("clusters", "tree", "scan"):
-        matcher = subscriptions.compile(index)
-        matcher.match(events[0])
-        matcher.match_batch(pa.Table.from_pylist(events, pa.schema({"x": pa.int64(), "name": pa.string()})))
-    subscriptions.live().match(events[0])
+def subscribed(*filters: str) -> vd.Subscriptions:
+    """Subscriptions to the events above."""
+    made = vd.Subscriptions({"x": "int", "name": "string", "time": "timestamp", "tags": "list of string", "k": "int"})
+    for number, text in enumerate(filters):
+        made.add(f"f{number}", text)
+    return made
+
+
+def matched(subscriptions: vd.Subscriptions, index: str) -> None:
+    """One event and many, as it is and from a snapshot, as Spark's workers do it too."""
+    matcher = subscriptions.compile(index)
+    with tempfile.TemporaryDirectory() as folder:
+        matcher.save(Path(folder) / "saved")
+        for each in (matcher, Matcher.open(Path(folder) / "saved")):
+            each.match(EVENTS[0])
+            each.match_batch(TABLE)
+            warm_up(each)
+
+
+def texts() -> None:
+    """All that texts and lists need, by the indexes that are not the default; what meets and what covers."""
+    for index in NAMES:
+        if index != DEFAULT:
+            matched(subscribed(*NUMBERS, *TEXTS), index)
+    wanted = {"s": "x > 1 and name = 'a'", "t": "x != 3 or name is null", "u": "any(tags) = 'a'"}
+    for direction in DIRECTIONS:
+        vd.meet({"p": "x between 1 and 3", "q": "x = 2", "r": "any(tags) in ('a', 'b')"}, wanted, direction=direction)
+    low, high = np.array([[0, 0], [5, 0], [0, 5], [4, 4]]), np.array([[6, 6], [10, 6], [6, 10], [10, 10]])
+    for method in METHODS:
+        decide(np.array([1, 1]), np.array([9, 9]), low, high, method=method)
+
+
+def numbers() -> None:
+    """The default index, and all that is matched with it: live, covering, patterns and operators."""
+    subscriptions = subscribed(*NUMBERS)
+    matched(subscriptions, DEFAULT)
+    with subscriptions.live() as live:
+        live.match(EVENTS[0])
+        live.match_batch(TABLE)
+    patterns()
+    operators()
+    several = subscribed(*NUMBERS, *(f"x between 1 and {number}" for number in range(2, 9)), "x > 0", "x < 4")
+    with vd.CoveringMatcher.compile(several).live() as live:
+        live.add("new", "x between 2 and 3")
+        live.match(EVENTS[0])
+        live.match_batch(TABLE)
+
+
+def patterns() -> None:
+    """With variables, partitions, absent steps and forecasts, and after a restart."""
+    subscriptions = subscribed(NUMBERS[0])
+    subscriptions.add("p", "[x = 1] ; [x = $n] , [x != $n] within 9 s", predict={"within": 3, "threshold": 0.5})
+    subscriptions.add("q", "[x = $n and k = $m] ; not [x = 5] ; [x > $n and k >= $m] by k within 9 s")
+    stream = vd.StreamMatcher(subscriptions)
+    stream.process(EVENTS)
+    vd.StreamMatcher.from_bytes(stream.to_bytes(), subscriptions).process(EVENTS[:1])
+
+
+def operators() -> None:
+    """By every planner."""
     for planner in ("sequential", "suborder", "adaptive"):
         calling = vd.Subscriptions({"x": "int"})
         calling.add("o", "x > 1 and (small() or even()) and not small()")
-        vd.OperatorMatcher(calling, vd.Operators(small, even), planner=planner).matches(events)
-    subscriptions.add("p", "[x = 1] ; [x = $n] , [x != $n] within 9 s", predict={"within": 3, "threshold": 0.5})
-    stream = vd.StreamMatcher(subscriptions)
-    stream.process(events)
-    vd.StreamMatcher.from_bytes(stream.to_bytes(), subscriptions).process(events[:1])
-    wanted = {"s": "x > 1 and name = 'a'", "t": "x != 3 or name is null"}
-    for direction in ("publication", "subscription", "open"):
-        vd.meet({"p": "x between 1 and 3", "q": "x = 2"}, wanted, direction=direction)
+        vd.OperatorMatcher(calling, vd.Operators(small, even), planner=planner).matches(EVENTS)
+
+
+HALVES: Mapping[str, Callable[[], None]] = {"numbers": numbers, "texts": texts}
+
+
+def compile_all() -> None:
+    """Both halves."""
+    for half in HALVES.values():
+        half()
 
 
 if __name__ == "__main__":
-    compile_all()
+    for name in sys.argv[1:] or HALVES:
+        HALVES[name]()

@@ -6,14 +6,18 @@ import ast
 import contextlib
 import io
 import os
+import re
 import subprocess
 import sys
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
 from tests.docs.pages import PAGES, Block, agrees, blocks, commands
+from tests.docs.served import Served
 
 RUN = [page for page in PAGES if any(block.kind in ("python", "console") for block in blocks(page))]
 # Where the `vedette` command of this environment is, and nothing that asks the terminal for its width or colours.
@@ -27,12 +31,42 @@ ENVIRONMENT = {
     "PYTHONUTF8": "1",
 }
 ENVIRONMENT.pop("FORCE_COLOR", None)
+_ON_SPARK = re.compile(r"spark|vedette run (?!--check)|vedette checkpoint")
+Bash: TypeAlias = Callable[[str], tuple[int, str]]  # a command; its exit status, and what it printed
+
+
+@pytest.fixture
+def bash(page: str) -> Iterator[Bash]:
+    """README's commands have processes of their own, as readers' have; those of other pages are served."""
+    if page == "README.md":
+        yield _in_a_process
+        return
+    with tempfile.TemporaryDirectory(prefix="vedette-") as folder:
+        served = Served(Path(folder), ENVIRONMENT)
+        yield served.bash
+        served.close()
+
+
+def _in_a_process(command: str) -> tuple[int, str]:
+    done = subprocess.run(
+        ["bash", "-c", command],
+        env=ENVIRONMENT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        timeout=300,  # the first command may have to compile kernels
+        check=False,
+    )
+    return done.returncode, done.stdout
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("page", RUN)
-def test_examples(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    if any(block.kind == "python" and "spark" in block.body for block in blocks(page)):
+def test_examples(
+    page: str, bash: Bash, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    if any(block.kind in ("python", "console") and _ON_SPARK.search(block.body) for block in blocks(page)):
         request.getfixturevalue("spark")  # the session that the page then finds running
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, Any] = {"__name__": "__main__"}
@@ -45,7 +79,7 @@ def test_examples(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, re
             _expect(agrees(printed or "", block.body), f"{page}:{block.line}: what is printed is\n{printed}")
             printed = None
         elif block.kind == "console":
-            _run_console(page, block)
+            _run_console(page, block, bash)
 
 
 def _expect(right: bool, complaint: str) -> None:
@@ -75,21 +109,12 @@ def _run_python(page: str, block: Block, namespace: dict[str, Any]) -> str:
     return out.getvalue()
 
 
-def _run_console(page: str, block: Block) -> None:
+def _run_console(page: str, block: Block, bash: Bash) -> None:
     for command in commands(block):
-        done = subprocess.run(
-            ["bash", "-c", command.text],
-            env=ENVIRONMENT,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            timeout=300,  # the first command may have to compile kernels
-            check=False,
-        )
+        status, printed = bash(command.text)
         place = f"{page}:{command.line}"
-        _expect(done.returncode == command.status, f"{place}: exit status {done.returncode}\n{done.stdout}")
-        _expect(agrees(done.stdout, command.shown), f"{place}: what is printed is\n{done.stdout}")
+        _expect(status == command.status, f"{place}: exit status {status}\n{printed}")
+        _expect(agrees(printed, command.shown), f"{place}: what is printed is\n{printed}")
 
 
 def test_what_agrees() -> None:
