@@ -61,7 +61,7 @@ def view_values(reading: str, path: str, events: Iterable[Mapping[str, Any]]) ->
             None if value is _NOTHING else value if type(value) is str and value.isascii() else text_of(value)
             for value in found
         ]
-    of_text = _OF_TEXT.get(reading, functools.partial(read_view, reading))
+    of_text: Callable[[str], Any] = _OF_TEXT.get(reading) or functools.partial(read_view, reading)
     return [
         None
         if value is _NOTHING
