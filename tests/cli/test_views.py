@@ -71,3 +71,9 @@ def test_checked(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert "text(p) is a string and cannot be compared with the number 5" in result.output
     assert "no event pattern" in result.output
+
+
+def test_the_whole_event_is_not_called_an_attribute_that_no_event_has(tmp_path: Path) -> None:
+    subscriptions = write_lines(tmp_path / "s.jsonl", [{"id": "s1", "when": FILTERS["s1"]}])
+    events = write_lines(tmp_path / "e.jsonl", EVENTS)
+    assert "no event has" not in vedette("match", subscriptions, events, "-o", "-").stderr

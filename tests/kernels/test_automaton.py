@@ -98,6 +98,25 @@ def test_many_starts_grow_its_output() -> None:
     assert found(machine, values) == expected(wanted, values)
 
 
+@pytest.mark.interpreted
+def test_finds_a_literal_wherever_it_stands_in_other_text() -> None:
+    """Where nothing is under way, positions are tested four at a time, but not beyond the end of a value or text."""
+    literal = b"Needles!"
+    other = bytes(range(32, 64))
+    values = [
+        other[:before] + literal[:length] + other[:after]
+        for before in range(9)
+        for after in range(9)
+        for length in (7, 8)
+    ]
+    for gram in range(1, LONGEST_GRAM + 1):
+        wanted = {literal: [(ANYWHERE, 0), (AT_END, 1), (WHOLE, 2)], literal[1:] + b"?": [(ANYWHERE, 3)]}
+        image = build(literals_of(wanted), gram)
+        assert found(image, values) == expected(wanted, values)
+        for value in values[-4:]:
+            assert found(image, [value]) == expected(wanted, [value])
+
+
 def test_many_literals_in_one_machine() -> None:
     random = np.random.default_rng(5)
     texts = sorted({bytes(random.integers(97, 101, random.integers(4, 10), dtype=np.uint8)) for _ in range(3000)})

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.kernels.compile import kernel
+from vedette.kernels.letters import eight_bytes, four_bytes
 
 # Where a literal has to stand in a value for its targets to be reported.
 ANYWHERE, AT_START, AT_END, WHOLE = range(4)
@@ -32,6 +33,10 @@ FIRST, FAIL, EDGES, INNER = range(4)
 MIX_LOW = np.uint64(0x9E3779B1)
 MIX_HIGH = np.uint64(0x85EBCA77)
 LOW_BITS = np.uint64(0xFFFFFFFF)
+HALF = np.uint64(32)
+# Where a bit is in words of 64.
+SIX = np.uint64(6)
+IN_WORD = np.uint64(63)
 
 
 class Machine(NamedTuple):
@@ -306,12 +311,16 @@ def _scan_inside(
     slot_mask = entries.size - 1
     room = found_value.size
     once = seen.size > 0
+    narrow = size <= 4
+    mask = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - 8 * size)
     for value in range(first_value, start.size - 1):
         place = start[value]
         high = start[value + 1]
         if inside < 0:
             place = max(place, high - at_end)
         before = count
+        # The last place from which on four grams can be tested at once, and the next one be read, inside of the text.
+        last_four = min(high - size, text.size - 9) - 3
         gram = np.uint64(0)
         ready = place + size - 1  # the first position whose byte completes a gram
         while True:
@@ -320,19 +329,52 @@ def _scan_inside(
                 place += 1
             # No literal is under way: look for a position where one may begin.
             state = np.int32(-1)
-            while place < high:
-                gram = (gram >> np.uint64(8)) | (np.uint64(text[place]) << top)
-                place += 1
-                hashed = (((gram & LOW_BITS) * MIX_LOW) ^ ((gram >> np.uint64(32)) * MIX_HIGH)) & LOW_BITS
-                bit = hashed >> bit_shift
-                if (bits[bit >> np.uint64(6)] >> (bit & np.uint64(63))) & np.uint64(1):
-                    slot = np.int64(hashed >> slot_shift)
-                    state = entries[slot]
-                    while state >= 0 and grams[slot] != gram:
-                        slot = (slot + 1) & slot_mask
+            while place < high and state < 0:
+                first = place - (size - 1)  # of the gram that the byte here completes
+                if first <= last_four:
+                    while first <= last_four:
+                        if narrow:
+                            hashed = ((four_bytes(text, first) & mask) * MIX_LOW) & LOW_BITS
+                            hashed1 = ((four_bytes(text, first + 1) & mask) * MIX_LOW) & LOW_BITS
+                            hashed2 = ((four_bytes(text, first + 2) & mask) * MIX_LOW) & LOW_BITS
+                            hashed3 = ((four_bytes(text, first + 3) & mask) * MIX_LOW) & LOW_BITS
+                        else:
+                            gram = eight_bytes(text, first) & mask
+                            hashed = (((gram & LOW_BITS) * MIX_LOW) ^ ((gram >> HALF) * MIX_HIGH)) & LOW_BITS
+                            gram = eight_bytes(text, first + 1) & mask
+                            hashed1 = (((gram & LOW_BITS) * MIX_LOW) ^ ((gram >> HALF) * MIX_HIGH)) & LOW_BITS
+                            gram = eight_bytes(text, first + 2) & mask
+                            hashed2 = (((gram & LOW_BITS) * MIX_LOW) ^ ((gram >> HALF) * MIX_HIGH)) & LOW_BITS
+                            gram = eight_bytes(text, first + 3) & mask
+                            hashed3 = (((gram & LOW_BITS) * MIX_LOW) ^ ((gram >> HALF) * MIX_HIGH)) & LOW_BITS
+                        hashed >>= bit_shift
+                        hashed1 >>= bit_shift
+                        hashed2 >>= bit_shift
+                        hashed3 >>= bit_shift
+                        if (
+                            (bits[hashed >> SIX] >> (hashed & IN_WORD))
+                            | (bits[hashed1 >> SIX] >> (hashed1 & IN_WORD))
+                            | (bits[hashed2 >> SIX] >> (hashed2 & IN_WORD))
+                            | (bits[hashed3 >> SIX] >> (hashed3 & IN_WORD))
+                        ) & np.uint64(1):
+                            break
+                        first += 4
+                    place = first + (size - 1)
+                    gram = (eight_bytes(text, first) & (mask >> np.uint64(8))) << np.uint64(8)
+                one_by_one = min(place + 4, high)
+                while place < one_by_one:
+                    gram = (gram >> np.uint64(8)) | (np.uint64(text[place]) << top)
+                    place += 1
+                    hashed = (((gram & LOW_BITS) * MIX_LOW) ^ ((gram >> HALF) * MIX_HIGH)) & LOW_BITS
+                    bit = hashed >> bit_shift
+                    if (bits[bit >> SIX] >> (bit & IN_WORD)) & np.uint64(1):
+                        slot = np.int64(hashed >> slot_shift)
                         state = entries[slot]
-                    if state >= 0:
-                        break
+                        while state >= 0 and grams[slot] != gram:
+                            slot = (slot + 1) & slot_mask
+                            state = entries[slot]
+                        if state >= 0:
+                            break
             if state < 0:
                 break
             while True:

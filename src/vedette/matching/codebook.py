@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.kernels.bundles import MISSING, CodedBatch
+from vedette.kernels.codes import taken
 from vedette.kernels.ranks import ranks_of_one
 from vedette.matching.once import once
 from vedette.matching.rank_columns import KeyRanks, RankColumn, RankSource, TextRanks
@@ -106,13 +107,14 @@ class Prepared:
         self._codebook = codebook
         self._sources = [RankSource(ranks, data[ranks.column]) for ranks in codebook.ranks]
         start, tokens = codebook.member_sets
-        self._probe_sets: list[tuple[NDArray[np.int32], int]] = []
+        self._probe_sets: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = []  # sets by code, codes of events
         if codebook.probes:
             starts, all_tokens = [start], [tokens]
             sets, held = len(start) - 1, len(tokens)
             for probe in codebook.probes:
                 found = probe.table.evaluate(data[probe.column])
-                self._probe_sets.append((found.sets, sets))
+                by_code = np.where(found.by_code < 0, np.int32(-1), found.by_code + np.int32(sets))
+                self._probe_sets.append((by_code, found.codes))
                 starts.append(found.start[1:] + held)
                 all_tokens.append(found.tokens)
                 sets, held = sets + len(found.start) - 1, held + len(found.tokens)
@@ -129,9 +131,8 @@ class Prepared:
         for number, member in enumerate(members):
             found = ranks[member.rank]
             sets[number] = np.where(found == MISSING, -1, found + np.int32(self._codebook.member_first[number]))
-        for number, (found, first) in enumerate(self._probe_sets, len(members)):
-            piece = found[start:stop]
-            sets[number] = np.where(piece < 0, -1, piece + np.int32(first))
+        for number, (by_code, codes) in enumerate(self._probe_sets, len(members)):
+            taken(by_code, codes[start:stop], sets[number])
         return CodedBatch(ranks, sets, self._set_start, self._set_tokens)
 
 

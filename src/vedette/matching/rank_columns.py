@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from vedette.kernels.bundles import MISSING
+from vedette.kernels.codes import taken
 from vedette.kernels.ranks import RankSteps, ranks_of
 from vedette.matching.once import once
 from vedette.schema.columns import (
@@ -131,7 +132,7 @@ class RankSource:
         if self._steps is not None:
             ranks_of(self._steps, self._keys[start:stop], self._present[start:stop], out)
         else:
-            np.take(self._by_code, self._codes[start:stop], out=out, mode="wrap")
+            taken(self._by_code, self._codes[start:stop], out)
 
 
 def _presence(data: ColumnData) -> NDArray[np.int32]:

@@ -15,7 +15,7 @@ from vedette.schema.columns import Column, ColumnData, KeyColumn, TextColumn
 from vedette.schema.compare import RELATIONS, compared, compared_as, related
 from vedette.schema.missing import present_in, take_out
 from vedette.schema.paths import finder
-from vedette.schema.readings import TYPES, view_values
+from vedette.schema.readings import EVERYTHING, TYPES, view_values
 from vedette.schema.schema import Schema
 from vedette.schema.tables import TableEvents
 from vedette.schema.texts import Refuse
@@ -67,7 +67,8 @@ def encode(events: Sequence[Mapping[str, Any]] | Any, columns: Sequence[Column],
     """
     tabular = isinstance(events, pa.Table | pa.RecordBatch)
     check_batch(events)
-    encoder = _Encoder(TableEvents(events) if tabular else _DictEvents(events), schema)
+    whole = any(EVERYTHING in column.paths for column in columns)
+    encoder = _Encoder(TableEvents(events, whole=whole) if tabular else _DictEvents(events), schema)
     if not columns and not tabular:  # nobody looks into them
         for row, event in enumerate(events):
             check_event(event, row)

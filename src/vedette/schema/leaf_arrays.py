@@ -25,6 +25,7 @@ from vedette.schema.arrays import (
     validity,
 )
 from vedette.schema.columns import KeyColumn, ListColumn, TextColumn
+from vedette.schema.map_texts import MapTexts, map_items
 from vedette.schema.python_values import python_values
 from vedette.schema.readings import figure_of, json_leaf, leaf, leaf_text
 from vedette.schema.texts import merged
@@ -33,7 +34,6 @@ from vedette.schema.types import FLOAT
 Rows: TypeAlias = NDArray[np.int64]
 # Times that Python's datetime can hold.
 _FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
-_FLAGS = 1 << 26  # bytes to spend on finding out quickly that no map has a key twice
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,11 @@ class Scalars:
 
     rows: Rows
     values: Array
+    known: TextColumn | None = None  # their texts, where they have been read before
+
+    def texts(self, *, as_json: bool = False) -> TextColumn:
+        """As texts, or as canonical JSON."""
+        return texts(self.values, as_json=as_json) if as_json or self.known is None else self.known
 
 
 @dataclass(slots=True)
@@ -68,11 +73,15 @@ class Leaves:
                 self.add(pc.struct_field(array, number), rows, objects=True)
         elif pa.types.is_map(stored):
             if objects:
-                items, owners = _items(array)
-                self.add(items, rows[owners], objects=True)
+                own = map_items(array)
+                self.add(own.items, rows[own.owners], objects=True)
         else:
             kept = (rows, array) if there is None else (rows[there], array.filter(pa.array(there)))
             self.scalars.append(Scalars(*kept))
+
+    def add_texts(self, own: MapTexts, rows: Rows) -> None:
+        """The texts that maps hold, the map i belonging to `rows[i]`."""
+        self.scalars.append(Scalars(rows[own.rows], own.items, own.texts))
 
     def present(self, size: int) -> NDArray[np.bool_]:
         """Which rows have a leaf."""
@@ -85,18 +94,19 @@ class Leaves:
         """What the leaves are to a view, as a list of each row."""
         if reading in ("numbers", "figures"):
             return self._numbers(size, in_texts=reading == "figures")
-        rows, codes, distinct = [], [], _Distinct()
+        rows, columns = [], []
         for each in self.scalars:
             if reading != "strings" or _is_string(each.values.type):
                 rows.append(each.rows)
-                codes.append(distinct.add(texts(each.values, as_json=reading == "leaves")))
+                columns.append(each.texts(as_json=reading == "leaves"))
         if reading == "leaves":
             for nulls in self.nulls:
                 rows.append(nulls)
-                codes.append(distinct.add(TextColumn(np.zeros(len(nulls), np.int32), [b"null"])))
+                columns.append(TextColumn(np.zeros(len(nulls), np.int32), [b"null"]))
         order, start = _by_row(rows, size)
+        codes, values = _together(columns)
         joined = np.concatenate([np.zeros(0, np.int32), *codes])
-        elements = TextColumn(joined if order is None else joined[order], distinct.values)
+        elements = TextColumn(joined if order is None else joined[order], values)
         return ListColumn(start, elements, self.present(size))
 
     def _numbers(self, size: int, *, in_texts: bool) -> ListColumn:
@@ -108,7 +118,7 @@ class Leaves:
                 rows.append(each.rows)
                 keys.append(column.keys)
             elif in_texts and _is_string(each.values.type):
-                found = texts(each.values)
+                found = each.texts()
                 figures = [figure_of(value.decode()) for value in found.values]
                 written = np.array([figure is not None for figure in figures], np.bool_)[found.codes]
                 rows.append(each.rows[written])
@@ -177,27 +187,30 @@ def _of_texts(array: Array, as_json: bool) -> TextColumn:
     return TextColumn(codes, values) if own else TextColumn(*merged(codes, values))
 
 
-class _Distinct:
-    """Texts of several columns, each once."""
-
-    def __init__(self) -> None:
-        self._codes: dict[bytes, int] = {}
-        self._only: list[bytes] | None = None  # the texts of the only column so far, as they are
-
-    @property
-    def values(self) -> list[bytes]:
-        return list(self._codes) if self._only is None else self._only
-
-    def add(self, column: TextColumn) -> NDArray[np.int32]:
-        """The codes of the column among all texts so far."""
-        if not self._codes and self._only is None:
-            self._only = column.values
-            return column.codes
-        if self._only is not None:
-            self._codes, self._only = {value: code for code, value in enumerate(self._only)}, None
-        known = self._codes
-        places = np.array([known.setdefault(value, len(known)) for value in column.values] or [0], np.int32)
-        return places[column.codes]
+def _together(columns: list[TextColumn]) -> tuple[list[NDArray[np.int32]], list[bytes]]:
+    """The codes of all columns among the distinct texts of all of them, and these texts."""
+    if len(columns) == 1:
+        return [columns[0].codes], columns[0].values
+    known: dict[bytes, int] = {}
+    more: list[bytes] = []  # the rest of the largest column, which comes last: nobody looks for them
+    codes = [column.codes for column in columns]
+    largest_last = sorted(range(len(columns)), key=lambda number: len(columns[number].values))
+    for number in largest_last:
+        values = columns[number].values
+        if number != largest_last[-1]:
+            places = [known.setdefault(value, len(known)) for value in values]
+        else:
+            # Of long texts not even a hash is needed.
+            longest = max(map(len, known), default=-1)
+            places, first = [], len(known)
+            for value in values:
+                place = known.get(value) if len(value) <= longest else None
+                if place is None:
+                    place = first + len(more)
+                    more.append(value)
+                places.append(place)
+        codes[number] = np.array(places or [0], np.int32)[codes[number]]
+    return codes, [*known, *more]
 
 
 def _by_row(rows: list[Rows], size: int) -> tuple[NDArray[np.int64] | None, NDArray[np.int64]]:
@@ -208,35 +221,6 @@ def _by_row(rows: list[Rows], size: int) -> tuple[NDArray[np.int64] | None, NDAr
     if np.all(joined[1:] >= joined[:-1]):
         return None, start
     return np.argsort(joined, kind="stable"), start
-
-
-def _items(maps: Array) -> tuple[Array, NDArray[np.int64]]:
-    """The items of maps, and which map each is of; of a key that is there twice the last one."""
-    offsets = maps.offsets.to_numpy().astype(np.int64)
-    lengths = np.diff(offsets)
-    places, owners = np.arange(offsets[0], offsets[-1]), np.repeat(np.arange(len(maps)), lengths)
-    items = maps.items.slice(offsets[0], len(places))
-    kept = _kept(maps, places, owners)
-    return (items, owners) if kept is None else (plain(items).take(pa.array(kept)), owners[kept])
-
-
-def _kept(maps: Array, places: NDArray[np.int64], owners: NDArray[np.int64]) -> NDArray[np.int64] | None:
-    """Which entries count: not those of maps that are null, nor of a key that comes again; None: all."""
-    there = np.ones(len(owners), np.bool_)
-    if maps.null_count:
-        there = validity(maps)[owners]
-    keys = plain(maps.keys.slice(int(places[0]) if len(places) else 0, len(places)))
-    encoded = keys if pa.types.is_dictionary(keys.type) else keys.dictionary_encode()
-    kinds = max(1, len(encoded.dictionary))
-    numbers = owners * kinds + encoded.indices.to_numpy(zero_copy_only=False)
-    if len(maps) * kinds <= _FLAGS:
-        seen = np.zeros(len(maps) * kinds, np.bool_)
-        seen[numbers] = True
-        if int(np.count_nonzero(seen)) == len(numbers):
-            return None if there.all() else np.flatnonzero(there)
-    last = len(numbers) - 1 - np.unique(numbers[::-1], return_index=True)[1]
-    last.sort()
-    return last[there[last]]
 
 
 def _is_string(stored: Any) -> bool:

@@ -25,8 +25,9 @@ from vedette.schema.values import json_text, read_value
 
 OneValue: TypeAlias = int | bytes | ColumnData | None
 _Convert: TypeAlias = Callable[[Any], int | bytes | None]
-_ToColumn: TypeAlias = Callable[[Any], OneValue]
+_ToValue: TypeAlias = Callable[[Any], OneValue]
 
+_TEXTS = Type(Kind.STRING, is_list=True)
 _THERE = np.ones(1, np.bool_)
 _SIGNLESS = 0x7FFF_FFFF_FFFF_FFFF
 _NAN_KEY = 0x7FF8_0000_0000_0000
@@ -36,14 +37,16 @@ _pack, _unpack = struct.Struct("<d").pack, struct.Struct("<q").unpack
 def prepare_one(columns: Sequence[Column], schema: Schema) -> Callable[[Mapping[str, Any]], list[OneValue]]:
     """A function that encodes one event; SchemaError if one of its values breaks the schema."""
     blank: list[OneValue] = [None] * len(columns)
-    named: dict[str, list[tuple[int, _Convert]]] = {}  # by the key of the event
-    sought: list[tuple[int, Callable[[Mapping[str, Any]], Any], _ToColumn]] = []  # dotted paths, views
+    named: dict[str, list[tuple[int, _ToValue]]] = {}  # by the key of the event
+    sought: list[tuple[int, Callable[[Mapping[str, Any]], Any], _ToValue]] = []  # dotted paths, views
     others: list[tuple[int, Column]] = []  # comparisons, lists, points, regions
     for position, column in enumerate(columns):
         reading = column.reading
         if reading is not None and column.type.is_list and column.type == TYPES.get(reading):
             made = _one_list_of_texts if column.type.kind is Kind.STRING else _one_list_of_floats
             sought.append((position, viewer(reading, column.path), made))
+        elif _is_list_of_texts(column, schema):
+            named.setdefault(column.path, []).append((position, _list_converter(column, schema)))
         elif column.other is not None or column.type.is_list or not column.type.kind.ordered:
             others.append((position, column))
         elif reading is not None:
@@ -89,6 +92,31 @@ def _one_list_of_texts(texts: Sequence[str]) -> ListColumn:
     codes = [distinct.setdefault(text.encode(), len(distinct)) for text in texts]
     elements = TextColumn(np.array(codes, np.int32), list(distinct))
     return ListColumn(np.array((0, len(codes)), np.int64), elements, _THERE)
+
+
+def _is_list_of_texts(column: Column, schema: Schema) -> bool:
+    """A plain attribute, read as what it is: tags, groups, addressees."""
+    plain = column.reading is None and column.other is None and "." not in column.path
+    as_it_is = schema.type_of(column.path) in (None, column.type) and not schema.takes_all(column.path)
+    return plain and as_it_is and column.type == _TEXTS
+
+
+def _list_converter(column: Column, schema: Schema) -> _ToValue:
+    """A list of nothing but texts without a step of Arrow; whatever is beside that goes through `encode`."""
+
+    def convert(raw: Any) -> OneValue:
+        if type(raw) is list and set(map(type, raw)) <= {str}:
+            try:
+                return _one_list_of_texts(raw)
+            except UnicodeEncodeError:  # half a character: `encode` knows what to say
+                pass
+        encoded = encode([{column.path: raw}], [column], schema)
+        if encoded.rejects:
+            raise ValueError(encoded.rejects[0].reason)  # the event is looked at as a whole for what is wrong first
+        data = encoded.data[column]
+        return data if present_in(data)[0] else None
+
+    return convert
 
 
 def _one_list_of_floats(numbers: Sequence[float]) -> ListColumn:

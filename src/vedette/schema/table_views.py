@@ -15,6 +15,7 @@ from vedette.schema.arrays import Array, is_list, list_parts, plain, validity
 from vedette.schema.columns import ColumnData, KeyColumn, TextColumn
 from vedette.schema.leaf_arrays import Leaves, decoded, texts
 from vedette.schema.map_index import Entries
+from vedette.schema.map_texts import MapTexts
 from vedette.schema.missing import missing
 from vedette.schema.readings import EVERYTHING, TYPES, integer_of, viewer
 from vedette.schema.values import values_column
@@ -35,6 +36,10 @@ class _Table(Protocol):
     def field(self, name: str) -> Array | None: ...
 
     def entries(self, place: str, maps: Array, key: str) -> Entries: ...
+
+    def texts_in_maps(self, name: str) -> MapTexts | None: ...
+
+    def map_texts(self, path: str) -> TextColumn | None: ...
 
     def dicts(self, paths: Iterable[str]) -> list[dict[str, Any]]: ...
 
@@ -68,6 +73,9 @@ class TableViews:
     def _text(self, path: str) -> TextColumn:
         if path == EVERYTHING:
             raise NotPlain
+        known = self._table.map_texts(path)
+        if known is not None:
+            return known
         places = self._places(path)
         codes = np.full(self._table.size, -1, np.int32)
         if not places:
@@ -100,10 +108,22 @@ class TableViews:
         found = self._leaves.get(path)
         if found is None:
             found = Leaves()
-            for place in self._places(path):
-                found.add(place.values, place.rows, objects=path == EVERYTHING)
+            if path == EVERYTHING:
+                self._add_everything(found)
+            else:
+                for place in self._places(path):
+                    found.add(place.values, place.rows, objects=False)
             self._leaves[path] = found
         return found
+
+    def _add_everything(self, found: Leaves) -> None:
+        rows = np.arange(self._table.size)
+        for name in self._table.names:
+            array, own = self._table.field(name), self._table.texts_in_maps(name)
+            if own is not None:
+                found.add_texts(own, rows)
+            elif array is not None:
+                found.add(array, rows, objects=True)
 
     # ------------------------------------------------------------ where a path leads
 

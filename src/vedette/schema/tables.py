@@ -14,6 +14,7 @@ from vedette.errors import SchemaError
 from vedette.schema.arrays import Array, array_column, is_list, is_text, list_parts, plain, validity
 from vedette.schema.columns import ColumnData, KeyColumn, ListColumn, PointColumn, RegionColumn, TextColumn
 from vedette.schema.map_index import Entries, MapIndex
+from vedette.schema.map_texts import MapTexts
 from vedette.schema.missing import missing
 from vedette.schema.paths import finder
 from vedette.schema.python_values import python_values, without_nulls
@@ -39,11 +40,14 @@ _Reached: TypeAlias = "Array | Entries | _Elements"
 class TableEvents:
     """A table of events whose paths can be read as columns."""
 
-    def __init__(self, table: Any) -> None:
+    def __init__(self, table: Any, *, whole: bool = False) -> None:
+        """`whole`: every text of the table is going to be read."""
         self.table = table if isinstance(table, pa.Table) else pa.Table.from_batches([table])
         self.size: int = self.table.num_rows
         self._plain: dict[str, Array] = {}
         self._maps: dict[str, MapIndex] = {}
+        self._whole = whole
+        self._texts_in_maps: dict[str, MapTexts | None] = {}
         self._views = TableViews(self)
 
     @property
@@ -96,6 +100,20 @@ class TableEvents:
         if place not in self._maps:
             self._maps[place] = MapIndex(maps)
         return self._maps[place].find(key)
+
+    def texts_in_maps(self, name: str) -> MapTexts | None:
+        """The texts in the maps of a column; None if there are none, or reading them all at once does not pay."""
+        if name not in self._texts_in_maps:
+            maps = self.field(name) if self._whole else None
+            held = maps is not None and pa.types.is_map(maps.type)
+            self._texts_in_maps[name] = MapTexts.of(maps) if held else None
+        return self._texts_in_maps[name]
+
+    def map_texts(self, path: str) -> TextColumn | None:
+        """The texts that `texts_in_maps` found at a path; None where it may lead elsewhere."""
+        head, dot, key = path.partition(".")
+        own = self.texts_in_maps(head) if dot and self.field(path) is None else None
+        return None if own is None else own.under(key, self.size)
 
     def field(self, name: str) -> Array | None:
         """The column of a name, if there is one."""

@@ -118,3 +118,18 @@ def test_plans(test: TextProbe, action: Action, literal: bytes) -> None:
 def test_lowered_is_lower(value: bytes) -> None:
     decoded = value.decode("utf-8", "surrogateescape")
     assert lowered(value) == decoded.lower().encode("utf-8", "surrogateescape")
+
+
+def test_long_values_are_looked_at_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    tests = [
+        TextProbe("contains", "needle", True),
+        TextProbe("endswith", "É", True),
+        TextProbe("like", "%a%needle", False),
+        TextProbe("matches", "ne+dle$", False),
+        TextProbe("startswith", ""),
+    ]
+    values = [b"x" * length + end for length in (0, 70, 300) for end in (b"", b"NEEDLE", b"a needle", "é".encode())]
+    built = TextTests.build(tests)
+    for size in (1, 100, 500, 10_000):
+        monkeypatch.setattr("vedette.matching.probes.text.PIECE", size)
+        assert pairs(built, values) == expected(tests, values)

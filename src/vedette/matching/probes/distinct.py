@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.kernels.codes import all_used
 from vedette.matching.probes.geometry import Points
 from vedette.schema.columns import KeyColumn, PointColumn, RegionColumn, TextColumn
 
@@ -79,10 +80,10 @@ def distinct(data: Scalars) -> tuple[NDArray[np.int32], Distinct]:
 
 def _used(codes: NDArray[np.int32], size: int) -> tuple[NDArray[np.int32], NDArray[np.int64] | None]:
     """The codes of the values that some row has, renumbered, and which these are (None: all)."""
+    if all_used(codes, size):
+        return codes, None
     used = np.zeros(size + 1, np.bool_)
     used[codes] = True  # -1 marks the place behind the last value
-    if used[:size].all():
-        return codes, None
     number = np.cumsum(used, dtype=np.int32) - np.int32(1)
     number[size] = -1
     return number[codes], np.flatnonzero(used[:size])

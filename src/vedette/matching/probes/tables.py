@@ -32,16 +32,25 @@ from vedette.matching.probes.distinct import distinct
 from vedette.matching.probes.holds import Arrays, frozen, named, part_of
 from vedette.matching.probes.simple import Simple, SimpleTests
 from vedette.matching.probes.specs import ordered, tokens_from_bytes, tokens_to_bytes
-from vedette.schema.columns import Column, ColumnData, ListColumn
+from vedette.schema.columns import Column, ColumnData, ListColumn, TextColumn
 
 
 @dataclass(frozen=True, slots=True)
 class TokenSets:
-    """The tokens of event e are `tokens[start[n] : start[n + 1]]`, ascending, with n = `sets[e]` (-1: none)."""
+    """The tokens of event e are `tokens[start[n] : start[n + 1]]`, ascending, with n = `sets[e]` (-1: none).
 
-    sets: NDArray[np.int32]
+    Events with the same value have the same code, and so the same set: `by_code[codes[e]]`, the last one for code -1.
+    """
+
+    codes: NDArray[np.int32]
+    by_code: NDArray[np.int32]
     start: NDArray[np.int64]
     tokens: NDArray[np.int32]
+
+    @property
+    def sets(self) -> NDArray[np.int32]:
+        """The set of every event."""
+        return self.by_code[self.codes]
 
 
 class ProbeTable:
@@ -163,15 +172,18 @@ class ProbeTable:
 
     def evaluate_one(self, value: bytes | ColumnData) -> NDArray[np.int32]:
         """The tokens of one event's value: the bytes of a text, or else a column of one row."""
-        if not isinstance(value, bytes):
-            found = self.evaluate(value)
-            number = int(found.sets[0])
-            return _NONE if number < 0 else found.tokens[found.start[number] : found.start[number + 1]]
-        known = self._cache.get(value)
+        name = value if isinstance(value, bytes) else _named(value)
+        known = None if name is None else self._cache.get(name)
         if known is None:
-            known = self._tokens_of(value)
-            self._cache.put(value, known, known.nbytes)
+            known = self._tokens_of(value) if isinstance(value, bytes) else self._tokens_of_row(value)
+            if name is not None:
+                self._cache.put(name, known, known.nbytes)
         return known
+
+    def _tokens_of_row(self, row: ColumnData) -> NDArray[np.int32]:
+        found = self.evaluate(row)
+        number = int(found.sets[0])
+        return _NONE if number < 0 else found.tokens[found.start[number] : found.start[number + 1]]
 
     def _tokens_of(self, value: bytes) -> NDArray[np.int32]:
         tests = self._tests.hold_for_text(value)
@@ -194,19 +206,36 @@ class ProbeTable:
         if not len(self._of_missing) or data.present.all():
             return sets
         # Of a list that is not there nothing is false.
+        by_code = sets.by_code.copy()
+        by_code[-1] = len(sets.start) - 1
         return TokenSets(
-            np.where(data.present, sets.sets, np.int32(len(sets.start) - 1)),
+            sets.codes,
+            by_code,
             np.append(sets.start, sets.start[-1] + len(self._of_missing)),
             np.concatenate((sets.tokens, self._of_missing)),
         )
 
 
 _NONE = np.zeros(0, np.int32)
+_SHORT_LIST, _SHORT_TEXTS = 32, 512  # elements, and bytes: what is longer hardly comes again
+
+
+def _named(row: ColumnData) -> bytes | None:
+    """What a short list of texts is remembered by, the same for no other list; None if it is not remembered."""
+    if not isinstance(row, ListColumn) or not isinstance(row.elements, TextColumn):
+        return None
+    codes, values = row.elements.codes, row.elements.values
+    if not 0 < len(codes) <= _SHORT_LIST or len(row.start) != 2 or not row.present[0]:
+        return None
+    texts = b"\0".join(values)
+    if len(texts) > _SHORT_TEXTS or texts.count(b"\0") >= len(values):
+        return None
+    return bytes((len(codes),)) + codes.tobytes() + texts
 
 
 def _for_rows(sets: Sets, codes: NDArray[np.int32]) -> TokenSets:
     """The sets of distinct values as those of rows; code -1 has none."""
-    return TokenSets(np.append(sets.number, np.int32(-1))[codes], sets.start, sets.tokens)
+    return TokenSets(codes, np.append(sets.number, np.int32(-1)), sets.start, sets.tokens)
 
 
 def _simple(column: Column, test: Elementary) -> Simple:

@@ -6,7 +6,7 @@ some test ignores case, once for theirs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from vedette.kernels.automaton import MODES, WHOLE, scan, scan_one
 from vedette.kernels.automaton_build import LONGEST_GRAM, Literals, build
+from vedette.kernels.letters import beyond_ascii, lowered_ascii
 from vedette.kernels.wildcards import Programs, like
 from vedette.language.normalform import TextProbe
 from vedette.matching.once import once
@@ -35,6 +36,9 @@ from vedette.matching.probes.plans import Action, Plan, encoded, lowered, plan
 # Literals below this length get a machine of their own: they are found so often that they would slow the others down.
 SHORT = 4
 
+# Bytes of values that are looked at together: what is made of them stays in the cache, and in memory used before.
+PIECE = 1 << 19
+_SURELY_SHORT = 64  # bytes; so few values of which are not worth counting
 _SIDES = ("exact", "lower")
 _MACHINES = ("short", "long")
 
@@ -87,9 +91,12 @@ class TextTests:
     def holds(self, values: list[bytes]) -> Holds:
         """The tests that hold for each of the distinct values."""
         parts = [self._trivial(values)]
-        for side, lower in zip(self._sides, (False, True), strict=True):
-            if side.used:
-                parts += self._one_side(side, values, lower)
+        for first, some in _pieces(values):
+            packed = _Values(*pack(some))
+            for side, lower in zip(self._sides, (False, True), strict=True):
+                if side.used:
+                    own = self._one_side(side, _lowered(some, packed) if lower else packed)
+                    parts += [Holds(one.value + np.int32(first), one.test) for one in own] if first else own
         if not self._arrays["expression.number"].size:
             return joined(parts)
         candidates = joined(parts)
@@ -135,12 +142,11 @@ class TextTests:
             parts.append(crossed(np.array([values.index(b"")]), empty))
         return joined(parts) if parts else no_holds()
 
-    def _one_side(self, side: _Side, values: list[bytes], lower: bool) -> list[Holds]:
+    def _one_side(self, side: _Side, packed: _Values) -> list[Holds]:
         """What the literals lead to; expressions are still to be tried."""
-        packed = _Values(*_pack_lowered(values) if lower else pack(values))
         parts = side.scan(packed)
         if side.unguided.size:
-            parts.append(crossed(np.arange(len(values)), side.unguided))
+            parts.append(crossed(np.arange(len(packed.start) - 1), side.unguided))
         if self._plain:
             return parts
         return [self._with_wildcards(side, packed, part) for part in parts]
@@ -179,12 +185,31 @@ def _numbers(numbers: Any) -> NDArray[np.int32]:
     return np.fromiter(numbers, np.int32)
 
 
-def _pack_lowered(values: list[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    text, start = pack(values)
-    whole = text.tobytes()
-    if whole.isascii():
-        return np.frombuffer(whole.lower(), np.uint8), start
-    return pack([lowered(value) for value in values])
+def _pieces(values: list[bytes]) -> Iterator[tuple[int, list[bytes]]]:
+    """The values some at a time, with the number of the first of them."""
+    if len(values) * _SURELY_SHORT <= PIECE:
+        yield 0, values
+        return
+    ends = np.cumsum(np.fromiter(map(len, values), np.int64, len(values)))
+    first = done = 0
+    while first < len(values):
+        last = max(first + 1, int(np.searchsorted(ends, done + PIECE, "right")))
+        yield first, values[first:last]
+        first, done = last, int(ends[last - 1])
+
+
+def _lowered(values: list[bytes], packed: _Values) -> _Values:
+    """The lower case of packed values: beyond ASCII they are few, and mostly as long in lower case."""
+    text, ascii_only = lowered_ascii(packed.text)
+    if not ascii_only:
+        owners = beyond_ascii(*packed).tolist()
+        own = [lowered(values[owner]) for owner in owners]
+        if any(len(one) != len(values[owner]) for one, owner in zip(own, owners, strict=True)):
+            return _Values(*pack([lowered(value) for value in values]))
+        for one, owner in zip(own, owners, strict=True):
+            text[packed.start[owner] : packed.start[owner + 1]] = np.frombuffer(one, np.uint8)
+    text.setflags(write=False)  # as kernels know it
+    return _Values(text, packed.start)
 
 
 def _side_arrays(plans: Sequence[Plan], numbers: list[int], detail: NDArray[np.int32]) -> Arrays:

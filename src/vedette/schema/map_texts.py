@@ -1,0 +1,106 @@
+"""The texts that maps hold, when every one of them is read: encoded once for all keys and for the whole event.
+
+Columns of single keys and views of the whole event then share their distinct texts, and no item is copied.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vedette.schema.arrays import Array, is_text, plain, validity
+from vedette.schema.columns import TextColumn
+
+_FLAGS = 1 << 26  # bytes to spend on finding out quickly that no map has a key twice
+
+
+@dataclass(frozen=True, slots=True)
+class MapItems:
+    """The items of maps that count, in the order of rows: of a key that is there twice the last one."""
+
+    owners: NDArray[np.int64]  # the map that each is of
+    items: Array
+    keys: NDArray[Any]  # the number of the key of each
+    names: Array  # of the keys
+
+
+def map_items(maps: Array) -> MapItems:
+    """What the maps hold."""
+    offsets = maps.offsets.to_numpy().astype(np.int64)
+    first, last = int(offsets[0]), int(offsets[-1])
+    owners = np.repeat(np.arange(len(maps)), np.diff(offsets))
+    names = plain(maps.keys.slice(first, last - first))
+    encoded = names if pa.types.is_dictionary(names.type) else names.dictionary_encode()
+    keys = encoded.indices.to_numpy(zero_copy_only=False)
+    items = maps.items.slice(first, last - first)
+    kept = _kept(maps, owners, keys, len(encoded.dictionary))
+    if kept is None:
+        return MapItems(owners, items, keys, encoded.dictionary)
+    return MapItems(owners[kept], plain(items).take(pa.array(kept)), keys[kept], encoded.dictionary)
+
+
+def _kept(maps: Array, owners: NDArray[np.int64], keys: NDArray[Any], kinds: int) -> NDArray[np.int64] | None:
+    """Which entries count: not those of maps that are null, nor of a key that comes again; None: all."""
+    there = validity(maps)[owners] if maps.null_count else np.ones(len(owners), np.bool_)
+    numbers = owners * max(1, kinds) + keys
+    if len(maps) * kinds <= _FLAGS:
+        seen = np.zeros(len(maps) * max(1, kinds), np.bool_)
+        seen[numbers] = True
+        if int(np.count_nonzero(seen)) == len(numbers):
+            return None if there.all() else np.flatnonzero(there)
+    last = len(numbers) - 1 - np.unique(numbers[::-1], return_index=True)[1]
+    last.sort()
+    return last[there[last]]
+
+
+class MapTexts:
+    """The texts of a map column, by key and all together."""
+
+    def __init__(self, own: MapItems, codes: NDArray[np.int32], values: list[bytes]) -> None:
+        self.rows, self.items = own.owners, own.items
+        self.texts = TextColumn(codes, values)
+        # Few distinct keys sort by radix, in one pass.
+        keys = own.keys.astype(np.uint16) if len(own.names) < 2**16 else own.keys
+        order = np.argsort(keys, kind="stable")
+        self._numbers = {name: number for number, name in enumerate(own.names.to_pylist())}
+        self._bounds = np.concatenate([[0], np.cumsum(np.bincount(keys, minlength=len(own.names)))])
+        self._rows_by_key, self._codes_by_key = own.owners[order], codes[order]
+        self._place = np.full(len(values), -1, np.int32)
+
+    @classmethod
+    def of(cls, maps: Array) -> MapTexts | None:
+        """None where the maps do not hold texts under texts, or ones that are not UTF-8."""
+        if not pa.types.is_string(maps.type.key_type) or not is_text(maps.type.item_type):
+            return None
+        own = map_items(maps)
+        items = plain(own.items)
+        if items.null_count:  # a null is nothing there
+            there = validity(items)
+            own = MapItems(own.owners[there], items.filter(pa.array(there)), own.keys[there], own.names)
+        encoded = plain(own.items).dictionary_encode()
+        dictionary = encoded.dictionary
+        try:
+            dictionary.validate(full=True)
+        except pa.ArrowInvalid:
+            return None
+        binary = pa.binary() if pa.types.is_string(dictionary.type) else pa.large_binary()
+        values: list[bytes] = dictionary.view(binary).to_numpy(zero_copy_only=False).tolist()
+        return cls(own, encoded.indices.to_numpy(zero_copy_only=False), values)
+
+    def under(self, key: str, size: int) -> TextColumn:
+        """What the maps hold under a key, as a column of so many rows."""
+        codes = np.full(size, -1, np.int32)
+        number = self._numbers.get(key)
+        if number is None:
+            return TextColumn(codes, [])
+        from vedette.kernels.codes import renumbered  # who only checks subscriptions needs no compiler
+
+        first, last = self._bounds[number : number + 2].tolist()
+        own, used = renumbered(self._codes_by_key[first:last], self._place)
+        codes[self._rows_by_key[first:last]] = own
+        values = self.texts.values
+        return TextColumn(codes, [values[code] for code in used.tolist()])
