@@ -83,7 +83,7 @@ def holds(alternative: Alternative, event: dict[str, Any], values: dict[str, Any
 
 
 @given(STEPS, st.integers(0, 2**32))
-@settings(max_examples=2_000)
+@settings(max_examples=700)
 def test_the_same_truth_as_with_values_written_in(node: Filter, seed: int) -> None:
     random = Random(seed)
     found = alternatives(Step(node), "")

@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 from vedette.composite.machine_pictures import MOST_DRAWN, machine_picture, merged_picture
+from vedette.composite.matcher import PatternMatcher
 from vedette.composite.pictures import Picture
 from vedette.errors import InputError
 from vedette.language.parser import parse
@@ -125,3 +126,29 @@ def test_equal_beginnings_are_one_path() -> None:
         ("p1, p2", "[x = 4]", "p2", False),
     }
     ElementTree.fromstring(picture.to_svg())
+
+
+def test_states_say_how_many_partial_matches_stand_there() -> None:
+    pattern = "a:[x = 1] ; b:[x = 2] ; c:[x = 3] by u"
+    record = PatternRecord("p", pattern)
+    matcher = PatternMatcher([record, PatternRecord("other", "a:[x = 1] ; d:[x = 9] by u")])
+    matcher.process([{"x": 1, "u": "ann"}, {"x": 1, "u": "bob"}, {"x": 2, "u": "bob"}])
+    (number,) = (number for number, one in matcher.patterns.items() if one.id == "p")
+    picture = machine_picture(pattern, standing=matcher.standing(number))
+    # bob's first event may still be taken further by another b, so it stands in both places
+    assert {node.label: node.standing for node in picture.nodes} == {
+        "start": None,
+        "after a": 2,
+        "after b": 1,
+        "match": None,
+    }
+    assert [node.lines for node in picture.nodes if node.standing] == [("after a", "2 here"), ("after b", "1 here")]
+
+
+def test_partial_matches_whose_window_is_over_stand_nowhere() -> None:
+    pattern = "[x = 1] ; [x = 2] within 1 min"
+    matcher = PatternMatcher([PatternRecord("p", pattern)])
+    matcher.process([{"x": 1, "time": 0}])
+    assert sum(matcher.standing(0).values()) == 1
+    matcher.process([{"x": 5, "time": 61}])
+    assert sum(matcher.standing(0).values()) == 0

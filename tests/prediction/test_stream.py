@@ -266,3 +266,26 @@ def test_other_sets_are_sets_too() -> None:
         stream.update(wrong)
     with pytest.raises(InputError, match="is no set of subscriptions"):
         StreamMatcher.from_bytes(stream.to_bytes(), wrong)
+
+
+def test_a_picture_of_a_pattern_as_it_stands_now() -> None:
+    matcher = StreamMatcher(subscriptions())
+    matcher.process(weather())
+    wave = {node.label: node for node in matcher.picture("wave").nodes}
+    known = [node.probability for node in wave.values() if node.kind != "match"]
+    assert all(each is not None and 0 < each < 1 for each in known)
+    assert known == sorted(known, key=lambda each: each or 0.0)  # the further it came, the more probable
+    fall = matcher.picture("fall").nodes
+    assert [node.probability for node in fall] == [None] * len(fall)  # it asks for no forecasts
+    with pytest.raises(vd.errors.UnknownSubscription):
+        matcher.picture("hot")
+
+
+@pytest.mark.parametrize("ids", [None, ["e1"]])
+def test_where_nothing_is_told_the_table_has_the_same_columns(ids: list[str] | None) -> None:
+    patterns = vd.Subscriptions({"x": "int"})
+    patterns.add("one", "[x = 1]")
+    stream = StreamMatcher(patterns)
+    nothing, told = (stream.process([{"x": x}], ids=ids and [f"{ids[0]}{x}"]) for x in (2, 1))
+    assert (len(nothing), len(told)) == (0, 1)
+    assert nothing.schema == told.schema

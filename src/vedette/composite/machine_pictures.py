@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 import numpy as np
@@ -25,23 +25,27 @@ from vedette.schema.schema import Schema
 MOST_DRAWN = 200  # states
 # Of a number of steps taken: how probably the pattern completes from there; None where nothing is known.
 Probability: TypeAlias = Callable[[int], float | None]
+# How many partial matches stand in each state.
+Standing: TypeAlias = Mapping[Marking, int]
 
 
-def machine_picture(pattern: Composite | str, text: str = "", probability: Probability | None = None) -> Picture:
+def machine_picture(
+    pattern: Composite | str, text: str = "", probability: Probability | None = None, standing: Standing | None = None
+) -> Picture:
     """The machine of one pattern, given as its text or as what was read from it (and perhaps its text)."""
     if isinstance(pattern, str):
         text, found = pattern, parse(pattern)
         if not isinstance(found, Composite):
             raise InputError("a filter over one event has no machine\nHint: a pattern has steps: [a = 1] ; [b = 2]")
         pattern = found
-    return _Machine(Shape(pattern), pattern, text).picture(probability)
+    return _Machine(Shape(pattern), pattern, text).picture(probability, standing)
 
 
 class _Machine:
     def __init__(self, shape: Shape, composite: Composite, text: str) -> None:
         self._shape, self._composite, self._text = shape, composite, text
 
-    def picture(self, probability: Probability | None) -> Picture:
+    def picture(self, probability: Probability | None, standing: Standing | None) -> Picture:
         numbers: dict[Marking, int] = {None: 0}
         depths: dict[Marking, int] = {None: 0}
         names: dict[Marking, tuple[str, ...]] = {
@@ -68,7 +72,7 @@ class _Machine:
                     edges[edge.source, edge.target, edge.label, edge.next] = edge
         # A match stands to the right of everything.
         depths[DONE] = 1 + max(depth for marking, depth in depths.items() if marking != DONE)
-        nodes = [_node(marking, names[marking], depths[marking], probability) for marking in numbers]
+        nodes = [_node(marking, names[marking], depths[marking], probability, standing) for marking in numbers]
         if left_out:
             nodes.append(Node(f"… {left_out:,} more", "more", 0))
         return Picture(self._title(), tuple(nodes), tuple(edges.values()))
@@ -96,13 +100,16 @@ class _Machine:
         return " ".join(parts)
 
 
-def _node(marking: Marking, taken: tuple[str, ...], depth: int, probability: Probability | None) -> Node:
+def _node(
+    marking: Marking, taken: tuple[str, ...], depth: int, probability: Probability | None, standing: Standing | None
+) -> Node:
     if marking == DONE:
         return Node("match", "match", depth)
     known = None if probability is None else probability(depth)
     if marking is None:
         return Node("start", "start", depth, known)
-    return Node(f"after {' + '.join(taken)}", "state", depth, known)
+    here = None if standing is None else standing.get(marking, 0)
+    return Node(f"after {' + '.join(taken)}", "state", depth, known, here)
 
 
 def merged_picture(records: Iterable[PatternRecord], schema: Schema | None = None) -> Picture:

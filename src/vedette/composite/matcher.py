@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -19,6 +20,7 @@ from vedette.composite.outputs import Observations, PatternMatches
 from vedette.composite.packing import packed, unpacked
 from vedette.composite.promise import Expected, promises
 from vedette.composite.reading import Reader
+from vedette.composite.shape import Marking
 from vedette.composite.step import CAP, step
 from vedette.errors import InputError, UnknownSubscription
 from vedette.kernels import runs
@@ -204,6 +206,17 @@ class PatternMatcher:
     def state(self) -> runs.State:
         """Their partial matches."""
         return self._state
+
+    def standing(self, pattern: int) -> Counter[Marking]:
+        """Where the partial matches of a pattern stand, as it is known now, and how many there."""
+        now = runs.UNSET if self._latest is None else self._latest
+        all_ = self._state.runs[: self._state.counters[runs.RUNS]]
+        living = all_[(all_[:, runs.R_ALIVE] != 0) & (all_[:, runs.R_DEADLINE] >= now)]
+        found: Counter[Marking] = Counter()
+        for state, count in Counter(living[:, runs.R_STATE].tolist()).items():
+            for marking in (marking for uid, marking in self._graph.items[state] if uid == pattern):
+                found[marking] += count
+        return found
 
     # ------------------------------------------------------------ events
 

@@ -26,11 +26,14 @@ class Node:
     kind: OneOf["start", "state", "match", "more"]
     depth: int  # events taken, at least, to get there
     probability: float | None = None  # of completing from there
+    standing: int | None = None  # how many partial matches are there now
 
     @property
     def lines(self) -> tuple[str, ...]:
         """What is written on it."""
-        return (self.label,) if self.probability is None else (self.label, f"{self.probability:.0%}")
+        told = [] if self.probability is None else [f"{self.probability:.0%}"]
+        told += [] if not self.standing else [f"{self.standing:,} here"]
+        return (self.label, " · ".join(told)) if told else (self.label,)
 
 
 @dataclass(frozen=True, slots=True)

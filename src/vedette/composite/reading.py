@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.composite.batch import Batch
@@ -21,6 +22,8 @@ from vedette.operators.matcher import OperatorMatcher
 from vedette.operators.sources import EventSource
 from vedette.schema.columns import Column
 from vedette.schema.encode import Reject, encode
+from vedette.schema.infer import infer
+from vedette.schema.paths import finder
 from vedette.schema.schema import Schema
 from vedette.schema.types import Type
 
@@ -65,8 +68,9 @@ class Reader:
         else:
             rows = self._matcher.match_rows(encoded, ordered=True)
         size = encoded.size
-        types = self._types(events, {*self._columns, *(path for keys in self._keys for path in keys)})
-        read = encode(events, [Column(path, type_) for path, type_ in types.items()], self._schema)
+        paths = {*self._columns, *(path for keys in self._keys for path in keys)}
+        types = self._types(events, paths, lenient=rejects is not None)
+        read = encode(events, [Column(path, type_) for path, some in types.items() for type_ in some], self._schema)
         times = times_of(events, self._schema)
         wrong = [*read.rejects, *times.rejects]
         if wrong and rejects is None:
@@ -76,7 +80,10 @@ class Reader:
                 "Hint: with a list as `rejects` such events are put there, and do not count"
             )
         refused += wrong
-        values = {path: coded(read.data[Column(path, type_)], type_.kind) for path, type_ in types.items()}
+        values = {
+            path: _either([coded(read.data[Column(path, type_)], type_.kind) for type_ in some])
+            for path, some in types.items()
+        }
         nothing: Values = (np.zeros((size, 2), np.int64), np.zeros(size, np.bool_))
         columns = [values.get(path, nothing) for path in self._columns]
         keys = [partition_keys([values.get(path, nothing) for path in paths]) for paths in self._keys]
@@ -98,25 +105,52 @@ class Reader:
             batch, timed = batch.take(np.flatnonzero(accepted)), timed[accepted]
         return batch, timed
 
-    def _types(self, events: Events, paths: set[str]) -> dict[str, Type]:
-        """As what each path is read; one of which nothing is known is left out."""
-        found: dict[str, Type] = {}
+    def _types(self, events: Events, paths: set[str], *, lenient: bool) -> dict[str, list[Type]]:
+        """As what each path is read; one of which nothing is known is left out.
+
+        Where events may be wrong, they may also disagree about the type of an attribute, and one of them must not
+        decide for the others: every single value is read as what it is, and a list counts as if nothing was there.
+        """
+        found: dict[str, list[Type]] = {}
         unknown = []
         for path in sorted(paths):
             declared = self._schema.type_of(path)
             if declared is None:
                 unknown.append(path)
             else:
-                found[path] = declared
-        if unknown:
+                found[path] = [declared]
+        if unknown and lenient and not isinstance(events, pa.Table | pa.RecordBatch):
+            found |= {path: some for path in unknown if (some := _singles(events, path))}
+        elif unknown:
             look = looked_at(events, unknown)
-            found |= {path: look[path] for path in unknown if path in look}
-        for path, type_ in found.items():
-            if type_.is_list or not type_.kind.ordered:
-                raise NotSupported(
-                    f"{path} is {type_}: patterns join and partition by single values that can be compared"
-                )
+            found |= {path: [look[path]] for path in unknown if path in look}
+        for path, some in found.items():
+            for type_ in some:
+                if type_.is_list or not type_.kind.ordered:
+                    raise NotSupported(
+                        f"{path} is {type_}: patterns join and partition by single values that can be compared"
+                    )
         return found
+
+
+def _singles(events: Sequence[Mapping[str, Any]], path: str) -> list[Type]:
+    """The types of the single values of an attribute: those of texts, truths, numbers and the rest, each by itself."""
+    find = finder(path)
+    groups: dict[object, list[Any]] = {}
+    for value in map(find, events):
+        if value is not None and not isinstance(value, list | tuple | set | Mapping):
+            kind = next((each for each in (str, bool, int, float) if isinstance(value, each)), None)
+            groups.setdefault(int if kind is float else kind, []).append(value)
+    types = [infer({"value": value} for value in some).type_of("value") for some in groups.values()]
+    return [each for each in types if each is not None and not each.is_list and each.kind.ordered]
+
+
+def _either(some: Sequence[Values]) -> Values:
+    """What is known by one of several readings of the same rows; no two know of the same row."""
+    values, known = some[0]
+    for more, there in some[1:]:
+        values, known = np.where(there[:, None], more, values), known | there
+    return values, known
 
 
 def _called(ids: Sequence[object] | None, first: int, size: int) -> list[str]:

@@ -81,11 +81,12 @@ def value_at(space: Space, number: int, coordinate: int) -> Any:
     """The value that a coordinate of a dimension stands for."""
     type_ = space.dimensions[number].column.type
     if not type_.kind.textual or type_.is_list:
-        return _value(type_, coordinate)
-    return _value(type_, space.text_at(number, coordinate) or LOWEST_KEYS[type_.kind])
+        return value_of(type_, coordinate)
+    return value_of(type_, space.text_at(number, coordinate) or LOWEST_KEYS[type_.kind])
 
 
-def _value(type_: Type, key: Any) -> Any:
+def value_of(type_: Type, key: Any) -> Any:
+    """The value that an order-preserving key stands for, as JSON has it."""
     return [] if type_.is_list else _VALUES[type_.kind](key)
 
 

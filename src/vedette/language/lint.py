@@ -6,7 +6,7 @@ A finding is reported at the smallest part that explains it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from typing import Literal as OneOf
@@ -47,6 +47,19 @@ def lint(checked: Checked) -> tuple[Lint, ...]:
     else:
         found = [each for step in checked.steps for each in _Linter(checked, "step").findings(step.root)]
     return tuple(sorted(found, key=lambda each: (each.start, -each.end)))
+
+
+def merged(lints: Iterable[Lint]) -> Iterable[Lint]:
+    """Of two findings about the same part the second says why: they become one."""
+    found: dict[tuple[str, int, int], Lint] = {}
+    for each in lints:
+        before = found.get((each.code, each.start, each.end))
+        if before is not None and before.message == each.message:
+            continue
+        if before is not None:
+            each = replace(before, message=f"{before.message}: {each.message}", hint=before.hint or each.hint)
+        found[each.code, each.start, each.end] = each
+    return found.values()
 
 
 class _Linter:

@@ -12,12 +12,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from vedette.composite.machine_pictures import machine_picture
 from vedette.composite.matcher import Outcome, PatternMatcher
 from vedette.composite.packing import packed, unpacked
+from vedette.composite.pictures import Picture
 from vedette.composite.step import CAP
 from vedette.composite.telling import Telling
-from vedette.errors import InputError
+from vedette.errors import InputError, UnknownSubscription
 from vedette.matching.origins import NO_ORIGIN
+from vedette.matching.patterns import PatternRecord
 from vedette.matching.subscriptions import Subscriptions
 from vedette.matching.view import Events
 from vedette.operators.calling import Calling
@@ -29,6 +32,7 @@ from vedette.prediction.forecast import Forecaster
 from vedette.prediction.model import Model
 from vedette.prediction.score import Score
 from vedette.prediction.told import Rows, table
+from vedette.prediction.why import probability_by_depth
 from vedette.schema.encode import Reject
 
 _KIND: Final = "stream matcher"
@@ -219,6 +223,18 @@ class StreamMatcher:
     def scores(self) -> dict[str, Score]:
         """How good forecasts have been, by subscription."""
         return self._forecaster.scores
+
+    def picture(self, id_: str) -> Picture:
+        """The machine of a pattern as it stands now: how many partial matches are where, how probably they complete."""
+        number, record = self._numbered(id_)
+        known = {} if record.predict is None else probability_by_depth(self._forecaster.follower(number))
+        return machine_picture(record.text, probability=known.get, standing=self._patterns.standing(number))
+
+    def _numbered(self, id_: str) -> tuple[int, PatternRecord]:
+        for number, record in self._patterns.patterns.items():
+            if record.id == id_:
+                return number, record
+        raise UnknownSubscription(f"there is no pattern {id_!r}")
 
     def model(self) -> Model:
         """What is known of patterns and operators now, to be saved and used elsewhere."""

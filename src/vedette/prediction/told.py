@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,8 @@ def table(
     `places` says where a pattern stands among the subscriptions. Events are `named` by texts, or by their numbers;
     where the table is `numbered`, it has their numbers anyway.
     """
+    if not any(one.event.size for one in rows):  # as with most single events
+        return _nothing(named, numbered)
     none = np.zeros(0, np.int64)
     event = np.concatenate([none, *(one.event for one in rows)])
     place = np.concatenate([none, *(_places(one, places) for one in rows)])
@@ -70,7 +73,7 @@ def table(
     taken = pa.array(order)
     columns = {
         "event": _called(event[order], telling, named),
-        "subscription": pa.array(subscriptions, pa.string()).take(pa.array(place[order])),
+        "subscription": _subscribed(subscriptions, place[order]),
         "kind": pa.array(["match", "prediction"], pa.string()).take(pa.array(predicted[order].astype(np.int64))),
         "steps": _steps(rows, telling, named).take(taken),
         "bindings": _bindings(rows, telling).take(taken),
@@ -80,6 +83,30 @@ def table(
     if numbered:
         columns["number"] = pa.array(event[order], pa.int64())
     return pa.table(columns)
+
+
+@cache
+def _nothing(named: bool, numbered: bool) -> pa.Table:
+    texts = pa.map_(pa.string(), pa.string())
+    event = pa.string() if named else pa.int64()
+    kinds = {
+        "event": event,
+        "subscription": pa.string(),
+        "kind": pa.string(),
+        "steps": pa.map_(pa.string(), event),
+        "bindings": texts,
+        "probability": pa.float64(),
+        "within": pa.int64(),
+        **({"number": pa.int64()} if numbered else {}),
+    }
+    return pa.schema(kinds).empty_table()
+
+
+def _subscribed(subscriptions: Sequence[str], place: NDArray[np.int64]) -> pa.Array:
+    """Who is told; few rows are not worth an array of all subscriptions."""
+    if place.size < len(subscriptions):
+        return pa.array([subscriptions[each] for each in place.tolist()], pa.string())
+    return pa.array(subscriptions, pa.string()).take(pa.array(place))
 
 
 def _places(one: Rows, places: Mapping[int, int]) -> NDArray[np.int64]:
