@@ -14,6 +14,7 @@ import orjson
 import uvicorn
 
 from vedette.service.http.app import application
+from vedette.service.http.protocol import Protocol
 from vedette.service.incoming import Measures, read
 from vedette.service.service import Service
 from vedette.service.settings import Settings
@@ -22,10 +23,15 @@ ADMIN = "admin-of-tests"
 MEASURES = Measures(event_bytes=1 << 18, batch_events=1_000, depth=32)
 
 
+def url_in(folder: Path) -> str:
+    """Where the database of a folder is; tests with other databases put another function here."""
+    return f"sqlite:///{folder / 'service.db'}"
+
+
 def settings_in(folder: Path, **more: Any) -> Settings:
     """Settings with a database of their own."""
     given: dict[str, Any] = {
-        "store": {"url": f"sqlite:///{folder / 'service.db'}"},
+        "store": {"url": url_in(folder)},
         "server": {"admin_key": ADMIN, "console": False},
         "webhooks": {"allow_private": True, "schedule": (0.05, 0.05), "jitter": 0.0, "timeout": 5.0},
     }
@@ -96,7 +102,7 @@ class Running:
 def over_http(settings: Settings) -> Iterator[Running]:
     """A server in a thread of this process."""
     app = application(settings)
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, access_log=False))
+    server = uvicorn.Server(uvicorn.Config(app, port=0, http=Protocol, log_config=None, access_log=False))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     until(lambda: server.started or not thread.is_alive())

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
+import socket
 import threading
 from typing import Any
 
 import orjson
 import pytest
 
-from tests.service.running import ADMIN, Running
+from tests.service.running import ADMIN, Running, until
 
 
 def problem(answer: Any, status: int, kind: str) -> dict[str, Any]:
@@ -185,6 +186,7 @@ def test_patterns_predictions_and_meetings(running: Running) -> None:
 
 def test_health_metrics_and_headers(running: Running) -> None:
     assert running.http.get("/livez").json() == {"status": "alive"}
+    until(lambda: running.http.get("/readyz").status_code == 200)  # 503 while loops are compiled
     assert running.http.get("/readyz").json() == {"status": "ready"}
     text = running.http.get("/metrics").text
     assert "vedette_events_matched_total" in text
@@ -194,3 +196,24 @@ def test_health_metrics_and_headers(running: Running) -> None:
     assert "default-src 'none'" in answer.headers["content-security-policy"]
     described = running.http.get("/openapi.json").json()
     assert {"/v1/subscriptions", "/v1/streams/{stream}/events", "/v1/offers"} <= described["paths"].keys()
+
+
+def test_answers_with_secrets_are_kept_nowhere(running: Running) -> None:
+    answer = running.call("POST", "/v1/subscriptions", json={"when": "x = 1"})
+    assert answer.headers["cache-control"] == "no-store"
+
+
+def test_bodies_are_not_compressed(running: Running) -> None:
+    sent = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
+    answer = running.call("POST", "/v1/events", content=b"{}", headers=sent)
+    problem(answer, 415, "unsupported-media-type")
+
+
+def test_what_is_no_http_hears_of_a_problem(running: Running) -> None:
+    with socket.create_connection(("127.0.0.1", int(running.url.rpartition(":")[2]))) as connection:
+        connection.sendall(b"GARBAGE\r\n\r\n")
+        answer = b"".join(iter(lambda: connection.recv(4096), b""))
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert b"content-type: application/problem+json" in head
+    assert orjson.loads(body)["status"] == 400

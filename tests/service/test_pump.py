@@ -12,8 +12,11 @@ import pytest
 from tests.service.running import published, settings_in
 from vedette.matching.subscriptions import Subscriptions
 from vedette.prediction.stream import StreamMatcher
+from vedette.service import pump
+from vedette.service.errors import StoreFailed
 from vedette.service.registry import Wanted
 from vedette.service.service import Service
+from vedette.service.tenants import Tenant
 
 WANTED = [
     Wanted("x < 3"),
@@ -120,3 +123,34 @@ def test_an_event_that_breaks_the_schema_is_counted_and_stops_nobody(tmp_path: P
         one = service.registry.subscribe(tenant, Wanted("x = 1", stream="typed")).subscription
         published(service, {"x": 1}, {"x": "one"}, {"x": 1}, stream="typed")
         assert service.outbox.counts(one.number).due == 2
+
+
+def test_a_database_that_does_not_answer_is_waited_for(
+    service: Service, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = service.registry.subscribe(tenant, Wanted("x = 1")).subscription
+    pattern = service.registry.subscribe(tenant, Wanted("[x = 1] , [x = 1]")).subscription
+    failures = {"reading": 2, "writing": 2}
+    after, write = service.journal.after, service.store.write
+
+    def fails(what: str) -> None:
+        failures[what] -= 1
+        if failures[what] >= 0:
+            raise StoreFailed("the database did not answer")
+
+    def reading(*given: Any) -> Any:
+        fails("reading")
+        return after(*given)
+
+    def writing(*given: Any) -> Any:
+        done = write(*given)  # it was written, and nobody heard of it
+        fails("writing")
+        return done
+
+    monkeypatch.setattr(pump, "_PAUSE", 0.01)
+    monkeypatch.setattr(service.journal, "after", reading)
+    monkeypatch.setattr(service.store, "write", writing)
+    published(service, {"x": 1}, {"x": 1})
+    assert max(failures.values()) < 0
+    assert service.outbox.counts(mine.number).due == 2
+    assert service.outbox.counts(pattern.number).due == 1

@@ -109,3 +109,26 @@ def test_secrets_that_are_brought_along(running: Running, receiver: Receiver) ->
     for wrong in ("", "abc", "whsec_", "whsec_!!!", "whsec_" + base64.b64encode(b"short").decode()):
         with pytest.raises(InputError):
             signing.check_secret(wrong)
+
+
+def test_replacing_keeps_the_secret_and_tells_of_a_new_one(running: Running, receiver: Receiver) -> None:
+    webhook = {"type": "webhook", "url": receiver.url}
+    mine = running.subscribe("replaced = 1", delivery=webhook)
+    path, ticket = f"/v1/subscriptions/{mine['id']}", {"Vedette-Ticket": mine["ticket"]}
+
+    def replaced(delivery: dict[str, str]) -> str | None:
+        body = {"when": "replaced = 2", "delivery": delivery}
+        answer = running.call("PUT", path, json=body, headers=ticket)
+        assert answer.status_code == 200, answer.text
+        return answer.json()["secret"]
+
+    def kept() -> str | None:
+        tenant = running.service.tenants.of_key(running.key)
+        return running.service.registry.get(tenant, mine["id"]).delivery.get("secret")
+
+    assert replaced(webhook) is None
+    assert kept() == mine["secret"]
+    assert replaced({"type": "queue"}) is None
+    fresh = replaced(webhook)
+    assert fresh is not None
+    assert kept() == fresh != mine["secret"]

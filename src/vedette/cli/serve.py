@@ -11,6 +11,7 @@ from vedette.errors import NotInstalled, StartError
 if TYPE_CHECKING:
     from vedette.service.settings import Settings
 
+_MESSAGE = 64 * 1024  # bytes of what a reader may say over a WebSocket
 _EXTRA = 'the service is not installed\nHint: pip install "vedette[service]"'
 
 
@@ -28,6 +29,7 @@ def serve(settings_file: str | None, host: str | None, port: int | None) -> None
     logs.begin(settings.telemetry)
     traces.begin(settings.telemetry)
     from vedette.service.http.app import application
+    from vedette.service.http.protocol import Protocol
 
     terminal = Terminal()
     server = settings.server
@@ -40,6 +42,8 @@ def serve(settings_file: str | None, host: str | None, port: int | None) -> None
         app,
         host=server.host,
         port=server.port,
+        http=Protocol,
+        ws_max_size=_MESSAGE,
         log_config=None,
         access_log=False,
         server_header=False,

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Self
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
 
-from vedette.errors import InputError, UnknownSubscription, VedetteError
+from vedette.composite.pictures import Picture
+from vedette.composite.times import TIME
+from vedette.errors import InputError, NotSupported, UnknownSubscription, VedetteError
 from vedette.matching.live import LiveMatcher
-from vedette.matching.patterns import Predict
 from vedette.matching.subscriptions import Subscriptions
 from vedette.operators.calling import Calling
 from vedette.operators.matcher import OperatorMatcher
@@ -21,16 +22,8 @@ from vedette.operators.registry import Operators
 from vedette.prediction.stream import StreamMatcher
 from vedette.schema.encode import Reject
 from vedette.schema.schema import Schema
-
-Kind = Literal["filter", "operators", "pattern"]
-
-
-class Standing(NamedTuple):
-    """A subscription as the engine knows it."""
-
-    id: str
-    when: str
-    predict: Predict | None = None
+from vedette.service.kinds import Kind, Standing, kind_in
+from vedette.service.times import with_times
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +33,14 @@ class Batch:
     numbers: Sequence[int]
     ids: Sequence[str]
     events: Sequence[Mapping[str, Any]]
+    received: Sequence[int]  # when each was accepted
 
     def __len__(self) -> int:
         return len(self.numbers)
 
     def part(self, begin: int, end: int) -> Batch:
         """Some of the events."""
-        return Batch(self.numbers[begin:end], self.ids[begin:end], self.events[begin:end])
+        return Batch(self.numbers[begin:end], self.ids[begin:end], self.events[begin:end], self.received[begin:end])
 
 
 class Told(NamedTuple):
@@ -59,18 +53,6 @@ class Told(NamedTuple):
     bindings: Mapping[str, str] | None = None
     probability: float | None = None
     within: int | None = None
-
-
-def kind_of(standing: Standing, schema: Schema) -> Kind:
-    """What a subscription is; an error says why it cannot be one."""
-    return _kind_in(Subscriptions(schema), standing)
-
-
-def _kind_in(empty: Subscriptions, standing: Standing) -> Kind:
-    empty.add(standing.id, standing.when, predict=standing.predict)
-    kind: Kind = "pattern" if empty.patterns else "operators" if empty.with_operators else "filter"
-    empty.remove(standing.id)
-    return kind
 
 
 class Engine:
@@ -100,7 +82,7 @@ class Engine:
 
     def kind_of(self, standing: Standing) -> Kind:
         """What a subscription would be here; an error says why it cannot stand."""
-        return _kind_in(self._empty, standing)
+        return kind_in(self._empty, standing, self._operators)
 
     # ------------------------------------------------------------ changes
 
@@ -180,12 +162,28 @@ class Engine:
             for one in self._called().match_batch(events, rejects=broken).to_pylist():
                 told.append(Told(numbers[one["event"]], one["subscription"], bindings=_mapping(one["bindings"])))
         if self._stream is not None or self._restored is not None or len(self._patterns):
-            names = [f"{number} {id_}" for number, id_ in zip(numbers, batch.ids, strict=True)]
-            told += map(_of_pattern, self._followed().process(events, ids=names, rejects=broken).to_pylist())
+            told += map(_of_pattern, self._happened(batch, broken))
         if rejects is not None:
             rejects += {reject.row: reject for reject in reversed(broken)}.values()
         told.sort(key=lambda one: one.event)  # stable: within an event as they stand
         return told
+
+    def _happened(self, batch: Batch, broken: list[Reject], first: int = 0) -> list[dict[str, Any]]:
+        """What patterns tell. An event that they cannot take is rejected alone: nobody's event may stop the others'."""
+        names = [f"{number} {id_}" for number, id_ in zip(batch.numbers, batch.ids, strict=True)]
+        events = batch.events if self.schema.type_of(TIME) else with_times(batch.events, batch.received)
+        rejects: list[Reject] = []
+        try:
+            rows: list[dict[str, Any]] = self._followed().process(list(events), ids=names, rejects=rejects).to_pylist()
+        except (InputError, NotSupported) as error:  # found while they are read: nothing has happened yet
+            if len(batch) > 1:
+                half = len(batch) // 2
+                before = self._happened(batch.part(0, half), broken, first)
+                return before + self._happened(batch.part(half, len(batch)), broken, first + half)
+            broken.append(Reject(first, "", str(error)))
+            return []
+        broken += [replace(each, row=first + each.row) for each in rejects]
+        return rows
 
     def _called(self) -> OperatorMatcher:
         if self._caller is None:
@@ -214,6 +212,17 @@ class Engine:
     def restore(self, state: bytes | None) -> None:
         """Go on where another engine stood; to be called before anything is matched."""
         self._restored = state
+
+    def picture(self, id_: str) -> Picture:
+        """The machine of a pattern as it stands now; UnknownSubscription if there is none."""
+        if self._kinds.get(id_) != "pattern":
+            raise UnknownSubscription(f"there is no pattern {id_!r}")
+        return self._followed().picture(id_)
+
+    def score(self, id_: str) -> dict[str, Any] | None:
+        """How good the forecasts of a pattern have been; None where there are none."""
+        found = None if self._stream is None else self._stream.scores.get(id_)
+        return None if found is None else found.figures()
 
     @property
     def metrics(self) -> dict[str, Any]:

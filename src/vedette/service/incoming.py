@@ -109,7 +109,7 @@ def _checked(event: Any, number: int, measures: Measures, *, cloud: bool) -> Inc
     if cloud:
         _check_cloud_event(event, where)
         open_cloud_event(event)
-    if _deeper(event, measures.depth):
+    if deeper(event, measures.depth):
         raise TooLarge(f"{where} is nested more than {measures.depth} levels deep\nHint: make it flatter")
     id_ = event.get("id")
     if id_ is None:
@@ -146,7 +146,7 @@ def _check_cloud_event(event: Mapping[str, Any], where: str) -> None:
         raise InputError(f"{where} has both data and data_base64\nHint: leave one of them out")
 
 
-def _deeper(value: Any, depth: int) -> bool:
+def deeper(value: Any, depth: int) -> bool:
     """Whether JSON is nested more deeply than that, without recursion."""
     level = [value]
     for _ in range(depth):

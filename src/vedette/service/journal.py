@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import orjson
 import sqlalchemy as sa
@@ -15,6 +15,8 @@ from vedette.service.engine import Batch
 from vedette.service.incoming import Incoming
 from vedette.service.storage.store import Store
 from vedette.service.storage.tables import events
+
+_AT_ONCE: Final = 500  # events that are deleted in one transaction: nobody who writes waits for long
 
 
 class Accepted(NamedTuple):
@@ -81,10 +83,15 @@ class Journal:
 
     def after(self, stream: str, number: int, upto: int, limit: int) -> tuple[Batch, dict[int, Written]]:
         """The next events of a stream, of those that may be matched, and how they are written down, by number."""
-        columns = sa.select(events.c.number, events.c.id, events.c.body, events.c.trace)
+        columns = sa.select(events.c.number, events.c.id, events.c.body, events.c.trace, events.c.received)
         wanted = columns.where(events.c.stream == stream, events.c.number > number, events.c.number <= upto)
         rows = self._store.read(lambda c: c.execute(wanted.order_by(events.c.number).limit(limit)).all())
-        batch = Batch([row.number for row in rows], [row.id for row in rows], [orjson.loads(row.body) for row in rows])
+        batch = Batch(
+            [row.number for row in rows],
+            [row.id for row in rows],
+            [orjson.loads(row.body) for row in rows],
+            [row.received for row in rows],
+        )
         return batch, {row.number: Written(row.body, row.trace) for row in rows}
 
     def written(self, numbers: Sequence[int]) -> dict[int, Written]:
@@ -93,16 +100,25 @@ class Journal:
         rows = self._store.read(lambda c: c.execute(wanted).all())
         return {row.number: Written(row.body, row.trace) for row in rows}
 
-    def recent(self, stream: str, since: int, limit: int) -> list[dict[str, Any]]:
-        """Events of a stream that came since a moment, the newest first: what dry runs are tried on."""
-        wanted = sa.select(events.c.body).where(events.c.stream == stream, events.c.received >= since)
+    def recent(self, stream: str, since: int, limit: int) -> Batch:
+        """The latest events of a stream that came since a moment, numbered from 0: what dry runs are tried on."""
+        wanted = sa.select(events.c.body, events.c.received).where(
+            events.c.stream == stream, events.c.received >= since
+        )
         rows = self._store.read(lambda c: c.execute(wanted.order_by(events.c.number.desc()).limit(limit)).all())
-        return [orjson.loads(row.body) for row in rows]
+        rows = rows[::-1]
+        numbers = range(len(rows))
+        bodies, received = [orjson.loads(row.body) for row in rows], [row.received for row in rows]
+        return Batch(numbers, [str(number) for number in numbers], bodies, received)
 
     def forget(self, before: int, least: int) -> int:
         """Delete events that came before a moment and that nobody needs: below the number `least`."""
-        old = sa.delete(events).where(events.c.received < before, events.c.number < least)
-        return self._store.write(lambda connection: connection.execute(old).rowcount)
+        old = sa.select(events.c.number).where(events.c.received < before, events.c.number < least).limit(_AT_ONCE)
+        done = 0
+        while some := self._store.read(lambda c: c.execute(old).scalars().all()):
+            gone = sa.delete(events).where(events.c.number.in_(some))
+            done += self._store.write(lambda c, gone=gone: c.execute(gone).rowcount)  # type: ignore[misc]
+        return done
 
 
 def _inserted(connection: Connection, rows: list[dict[str, Any]]) -> list[int]:

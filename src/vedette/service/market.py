@@ -6,9 +6,11 @@ anew from the database when the service starts.
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import secrets
 import threading
+from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,13 +21,14 @@ from sqlalchemy.engine import Connection
 from vedette.errors import InputError
 from vedette.meeting.standing import Meeting
 from vedette.service import clock, tickets
-from vedette.service.errors import NotAllowed, NotFound, OverLimit
+from vedette.service.costs import cost_of
+from vedette.service.errors import NotAllowed, NotFound, OverLimit, StoreBusy
 from vedette.service.notifying import meeting_body, meeting_id
 from vedette.service.outbox import Outbox
 from vedette.service.registry import Change, Subscription, of_row
 from vedette.service.settings import Limits
 from vedette.service.storage.store import Store
-from vedette.service.storage.tables import offers, subscriptions
+from vedette.service.storage.tables import offers, subscriptions, usage
 from vedette.service.tenants import Stream, Streams, Tenant
 
 _PAGE: Final = 1_000
@@ -60,6 +63,7 @@ class Market:
         self._meetings: dict[str, Meeting] = {}
         self._wants: dict[str, Subscription] = {}
         self._offers: dict[str, Offer] = {}
+        self._owed: deque[list[tuple[Subscription, Offer]]] = deque()  # met, and not written down yet
         self._lock = threading.Lock()
 
     def open(self, stream: Stream) -> None:
@@ -99,7 +103,9 @@ class Market:
             met = meeting.subscriptions.add(change.id, change.now.when)
             pairs = [(change.now, self._offers[id_]) for id_ in met if id_ in self._offers]
         if pairs:
-            self._store.submit(lambda connection: self._put(connection, pairs), self._outbox.grown)
+            self._owed.append(pairs)
+            with contextlib.suppress(StoreBusy):  # then by the clock
+                self._store.submit(self._put_owed, self._outbox.grown)
 
     # ------------------------------------------------------------ offers
 
@@ -109,6 +115,10 @@ class Market:
         """Let an offer stand; it and its ticket. Whoever wants it is told."""
         meeting = self._meeting(stream)
         Meeting(meeting.schema).publications.add("offer", when)  # refused before anything changes
+        most = tenant.limits.get("subscriptions", self._limits.subscriptions)
+        cost = cost_of(when)
+        if cost > self._limits.subscription_cost:
+            raise OverLimit(f"this offer costs {cost:,.0f}, and one may cost {self._limits.subscription_cost:,.0f}")
         seconds = self._limits.validity if validity is None else validity
         if not 0 < seconds <= self._limits.longest_validity:
             raise InputError(f"a validity of {seconds:g} s\nHint: at most {self._limits.longest_validity:g} s")
@@ -126,9 +136,8 @@ class Market:
         }
 
         def work(connection: Connection) -> tuple[Offer, frozenset[int]]:
-            mine = sa.select(sa.func.count()).select_from(offers).where(offers.c.tenant == tenant.name)
-            if connection.execute(mine).scalar_one() >= self._limits.subscriptions:
-                raise OverLimit(f"a tenant may have {self._limits.subscriptions:,} offers\nHint: withdraw some")
+            if _used(connection, tenant.name, 1) > most:
+                raise OverLimit(f"a tenant may have {most:,} offers\nHint: withdraw some")
             made = _offer(connection.execute(sa.insert(offers).values(**values).returning(offers)).one())
             with self._lock:
                 met = meeting.publications.add(made.id, made.when)
@@ -149,16 +158,25 @@ class Market:
             if not tickets.holds(ticket, row.ticket):
                 raise NotAllowed("this is not the ticket of the offer\nHint: send it: Vedette-Ticket: vt_…")
             connection.execute(sa.delete(offers).where(offers.c.id == id_))
+            _used(connection, tenant.name, -1)
             return _offer(row)
 
         self._store.write(work, self._gone)
 
     def expire(self) -> int:
-        """Let go offers whose time is over; how many there were."""
+        """Let go offers whose time is over; how many there were. What could not be told before is told."""
+        if self._owed:
+            self._store.write(self._put_owed, self._outbox.grown)
         moment = self._now()
         over = [offer for offer in list(self._offers.values()) if offer.expires <= moment]
+
+        def work(connection: Connection) -> None:
+            gone = sa.delete(offers).where(offers.c.expires <= moment).returning(offers.c.tenant)
+            for tenant, count in Counter(connection.execute(gone).scalars()).items():
+                _used(connection, tenant, -count)
+
         if over:
-            self._store.write(lambda c: c.execute(sa.delete(offers).where(offers.c.expires <= moment)).rowcount)
+            self._store.write(work)
             for offer in over:
                 self._gone(offer)
         return len(over)
@@ -179,6 +197,13 @@ class Market:
     def _tell(self, pairs: list[tuple[Subscription, Offer]]) -> None:
         if pairs:
             self._store.write(lambda connection: self._put(connection, pairs), self._outbox.grown)
+
+    def _put_owed(self, connection: Connection) -> frozenset[int]:
+        """Within a transaction: tell what is owed. Only the thread that writes takes from it, and fills it."""
+        pairs = [pair for some in self._owed for pair in some]
+        grown = self._put(connection, pairs)
+        self._owed.clear()
+        return grown
 
     def _put(self, connection: Connection, pairs: list[tuple[Subscription, Offer]]) -> frozenset[int]:
         moment, rows = self._now(), []
@@ -201,6 +226,12 @@ class Market:
     def _meeting(self, stream: str) -> Meeting:
         self._streams.get(stream)
         return self._meetings[stream]
+
+
+def _used(connection: Connection, tenant: str, more: int) -> int:
+    """Within a transaction: a tenant has so many more offers; how many that are."""
+    changed = sa.update(usage).where(usage.c.tenant == tenant).values(offers=usage.c.offers + more)
+    return int(connection.execute(changed.returning(usage.c.offers)).scalar_one())
 
 
 def _mine(tenant: Tenant, id_: str) -> sa.Select[Any]:

@@ -7,8 +7,8 @@ every subscription: due = delivered + dead + dropped + pending.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -24,7 +24,13 @@ from vedette.service.storage.tables import (
     counters,
     dead_letters,
     notifications,
+    subscriptions,
 )
+
+T = TypeVar("T")
+_AT_ONCE: Final = 500  # rows that are deleted in one transaction
+_REPLAYED: Final = 10_000  # dead letters at a time
+_GONE: Final = 0  # stands for all subscriptions that are gone
 
 
 class Notification(NamedTuple):
@@ -168,31 +174,84 @@ class Outbox:
         """Let dead letters wait again; how many there were."""
 
         def work(connection: Connection) -> tuple[int, frozenset[int]]:
+            # What was for somebody who is gone stays where it is.
             mine = sa.select(dead_letters.c.notification, dead_letters.c.subscription).where(
-                dead_letters.c.tenant == tenant
+                dead_letters.c.tenant == tenant, dead_letters.c.subscription.in_(sa.select(subscriptions.c.number))
             )
             if numbers is not None:
                 mine = mine.where(dead_letters.c.notification.in_(list(numbers)))
-            rows = connection.execute(mine).all()
-            those = [row.notification for row in rows]
-            connection.execute(
-                sa.update(notifications)
-                .where(notifications.c.number.in_(those), notifications.c.state == DEAD)
-                .values(state=PENDING, settled=None)
-            )
-            connection.execute(sa.delete(dead_letters).where(dead_letters.c.notification.in_(those)))
-            for number, count in Counter(row.subscription for row in rows).items():
+            rows = connection.execute(mine.order_by(dead_letters.c.notification).limit(_REPLAYED)).all()
+            for some in _chunks([row.notification for row in rows]):
+                connection.execute(
+                    sa.update(notifications)
+                    .where(notifications.c.number.in_(some), notifications.c.state == DEAD)
+                    .values(state=PENDING, settled=None)
+                )
+                connection.execute(sa.delete(dead_letters).where(dead_letters.c.notification.in_(some)))
+            counts = Counter(row.subscription for row in rows)
+            for number, count in counts.items():
                 _count(connection, number, dead=-count)
-            return len(rows), frozenset(row.subscription for row in rows)
+            self._shorten(connection, counts)
+            return len(rows), frozenset(counts)
 
         return self._store.write(work, lambda made: self.grown(made[1]))[0]
 
+    # ------------------------------------------------------------ forgetting
+
     def forget(self, before: int) -> int:
-        """Delete notifications that were settled before a moment; dead letters stay until they are replayed."""
-        old = sa.delete(notifications).where(
+        """Delete notifications that were settled before a moment; how many there were.
+
+        Dead letters stay until they are replayed, or as long as others if their subscription is gone.
+        """
+        old = sa.select(notifications.c.number).where(
             notifications.c.state.in_((DELIVERED, DROPPED)), notifications.c.settled < before
         )
-        return self._store.write(lambda connection: connection.execute(old).rowcount)
+        gone = dead_letters.c.subscription.not_in(sa.select(subscriptions.c.number))
+        left = sa.select(dead_letters.c.notification).where(dead_letters.c.died < before, gone)
+        return self._forgotten(old) + self._forgotten(left, dead_letters)
+
+    def _forgotten(self, which: sa.Select[Any], *also: sa.Table) -> int:
+        """Delete notifications a few at a time, so that nobody who writes waits for long."""
+        done = 0
+        while some := self._store.read(lambda c: c.execute(which.limit(_AT_ONCE)).scalars().all()):
+
+            def work(connection: Connection, some: Sequence[int] = some) -> int:
+                for table in also:
+                    connection.execute(sa.delete(table).where(table.c.notification.in_(some)))
+                return connection.execute(sa.delete(notifications).where(notifications.c.number.in_(some))).rowcount
+
+            done += self._store.write(work)
+        return done
+
+    def forget_gone(self) -> int:
+        """Let go what is left of subscriptions that are gone; how many there were. All events have been matched.
+
+        What they were told goes on to count, under the number 0.
+        """
+        there = sa.select(subscriptions.c.number)
+        gone = sa.select(counters.c.subscription).where(
+            counters.c.subscription != _GONE, counters.c.subscription.not_in(there)
+        )
+        done = 0
+        while some := self._store.read(lambda c: c.execute(gone.limit(_AT_ONCE)).scalars().all()):
+
+            def work(connection: Connection, some: Sequence[int] = some) -> None:
+                for number in some:
+                    self.cancel(connection, number)  # what was matched after it had gone
+                which = counters.c.subscription.in_(some)
+                names = ("due", "delivered", "dead", "dropped")
+                sums = connection.execute(
+                    sa.select(*(sa.func.sum(counters.c[name]) for name in names)).where(which)
+                ).one()
+                connection.execute(sa.delete(counters).where(which))
+                if self._counts(connection, _GONE) is None:
+                    nothing = dict.fromkeys(names, 0)
+                    connection.execute(sa.insert(counters).values(subscription=_GONE, **nothing))
+                _count(connection, _GONE, **{name: int(value) for name, value in zip(names, sums, strict=True)})
+
+            self._store.write(work)
+            done += len(some)
+        return done
 
     # ------------------------------------------------------------ looking
 
@@ -231,10 +290,16 @@ def _page(
 
 def _present(connection: Connection, ids: Sequence[str]) -> set[str]:
     found: set[str] = set()
-    for begin in range(0, len(ids), 500):
-        some = sa.select(notifications.c.id).where(notifications.c.id.in_(ids[begin : begin + 500]))
-        found.update(connection.execute(some).scalars())
+    for some in _chunks(ids):
+        there = sa.select(notifications.c.id).where(notifications.c.id.in_(some))
+        found.update(connection.execute(there).scalars())
     return found
+
+
+def _chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    """A few values at a time: databases take so many and no more."""
+    for begin in range(0, len(values), _AT_ONCE):
+        yield values[begin : begin + _AT_ONCE]
 
 
 def _count(connection: Connection, subscription: int, **more: int) -> None:

@@ -14,9 +14,10 @@ import time
 from bisect import bisect_right
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -35,6 +36,7 @@ from vedette.service.storage.store import Store
 from vedette.service.storage.tables import progress
 from vedette.service.telemetry import traces
 from vedette.service.tenants import Stream
+from vedette.service.warming import warm_up
 
 _LOG: Final = logging.getLogger("vedette.service.pump")
 BATCH: Final = 2_000  # events that are matched together
@@ -42,6 +44,7 @@ _STATE_EVERY: Final = 1.0  # seconds between two writings of where patterns stan
 _PAUSE: Final = 0.5  # seconds before trying again, when nothing can be written
 
 Heard = Callable[[Stream, Batch, list[Told]], None]
+Seen = TypeVar("Seen")
 
 
 @dataclass(slots=True)
@@ -79,8 +82,10 @@ class Pump:
         self._heard = heard
         self._flows: dict[str, _Flow] = {}
         self._wake = threading.Event()
-        self._ending = False
+        self._looks: deque[tuple[str, Callable[[Engine], Any], Future[Any]]] = deque()
+        self._ending = self._ended = False
         self._thread: threading.Thread | None = None
+        self.warm = False  # until then the loops of matching are being loaded, or compiled
         self.failure: BaseException | None = None
         self.matched: Counter[str] = Counter()  # events, by stream
 
@@ -145,16 +150,47 @@ class Pump:
         """The engine of a stream, for those who look."""
         return self._flows[stream].engine
 
+    def look(self, stream: str, what: Callable[[Engine], Seen]) -> Future[Seen]:
+        """Let the thread that matches look at the engine of a stream, between two batches: nobody else may."""
+        found: Future[Any] = Future()
+        self._looks.append((stream, what, found))
+        self._wake.set()
+        if self._ended:
+            self._show()
+        return found
+
+    def standing(self, stream: str, id_: str) -> Subscription | None:
+        """A subscription as it stands now; to be asked by who is told of a batch."""
+        return self._flows[stream].standing.get(id_)
+
+    def _show(self) -> None:
+        while True:
+            try:
+                stream, what, found = self._looks.popleft()
+            except IndexError:  # none is left, or another thread was quicker: at the end all may show
+                return
+            if not found.set_running_or_notify_cancel():
+                continue
+            try:
+                if self._ended:
+                    raise StoreBusy("matching has ended\nHint: see /readyz")
+                found.set_result(what(self._flows[stream].engine))
+            except Exception as error:
+                found.set_exception(error)
+
     # ------------------------------------------------------------ the thread
 
     def _run(self) -> None:
         try:
+            warm_up()
+            self.warm = True
             while True:
                 self._wake.clear()
                 ending = self._ending
                 moved = False
                 for flow in list(self._flows.values()):
                     moved |= self._advanced(flow)
+                self._show()
                 if moved:
                     continue
                 if ending:
@@ -165,12 +201,15 @@ class Pump:
         except BaseException as error:
             self.failure = error
             _LOG.exception("matching has ended")
+        finally:
+            self._ended = True
+            self._show()
 
     def _advanced(self, flow: _Flow) -> bool:
         """Match the next events of a stream; False if there was nothing to do."""
         upto = self._journal.settled
         # Whatever changed before one of these events was accepted is in the queue by now.
-        batch, written = self._journal.after(flow.stream.name, flow.read, upto, BATCH)
+        batch, written = self._patiently(lambda: self._journal.after(flow.stream.name, flow.read, upto, BATCH))
         if len(batch) == BATCH:
             upto = batch.numbers[-1]
         with traces.matching(flow.stream.name, len(batch), [one.trace for one in written.values()]):
@@ -226,7 +265,7 @@ class Pump:
         """Notifications as rows of the table, in the order of events."""
         older = {one.event for one in told} - written.keys()
         if older:  # patterns that waited for late events tell of events of earlier batches
-            written = written | self._journal.written(sorted(older))
+            written = written | self._patiently(lambda: self._journal.written(sorted(older)))
         moment, seen, rows = self._now(), Counter[tuple[Any, ...]](), []
         for one in told:
             subscription = flow.standing.get(one.subscription)
@@ -261,17 +300,28 @@ class Pump:
             connection.execute(sa.update(progress).where(progress.c.stream == flow.stream.name).values(**values))
             return grown
 
-        while True:
+        def written() -> None:
+            nonlocal again
             try:
                 self._store.write(work, self._outbox.grown)
-                break
+            except StoreFailed:
+                again = True  # a database that goes away may have written it
+                raise
+
+        self._patiently(written)
+        if state:
+            flow.state_written, flow.state_event, flow.moved = time.monotonic(), number, False
+
+    def _patiently(self, what: Callable[[], Seen]) -> Seen:
+        """Read or write; as long as the database cannot, it is tried again, until the service ends."""
+        while True:
+            try:
+                return what()
             except (StoreBusy, StoreFull, StoreFailed) as error:
                 if self._ending:
                     raise
-                _LOG.warning("notifications wait to be written: %s", error)
+                _LOG.warning("matching waits for the database: %s", error)
                 time.sleep(_PAUSE)
-        if state:
-            flow.state_written, flow.state_event, flow.moved = time.monotonic(), number, False
 
 
 def _since(one: Subscription) -> int:

@@ -8,6 +8,7 @@ the service do again comes out the same.
 from __future__ import annotations
 
 import secrets
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
@@ -18,19 +19,22 @@ from sqlalchemy.engine import Connection
 
 from vedette.errors import InputError
 from vedette.matching.patterns import Predict
+from vedette.operators.registry import Operators
 from vedette.service import clock, tickets
 from vedette.service.costs import cost_of
-from vedette.service.engine import Standing, kind_of
+from vedette.service.delivery import signing
 from vedette.service.errors import NotAllowed, NotFound, OverLimit
+from vedette.service.kinds import Standing, kind_of
 from vedette.service.outbox import Outbox
 from vedette.service.settings import Limits
 from vedette.service.storage.store import Store
-from vedette.service.storage.tables import counters, events, subscriptions
+from vedette.service.storage.tables import counters, events, subscriptions, usage
 from vedette.service.tenants import Stream, Streams, Tenant
 
 Kind = Literal["filter", "operators", "pattern", "want"]
 QUEUE: Final[Mapping[str, Any]] = {"type": "queue"}
 _PAGE: Final = 1_000
+_AT_ONCE: Final = 100  # subscriptions that expire in one transaction: nobody who writes waits for long
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,7 @@ class Change(NamedTuple):
     stream: str
     id: str
     now: Subscription | None
+    gone: int | None = None  # the number of one that is gone
 
 
 class Made(NamedTuple):
@@ -103,6 +108,7 @@ class Registry:
         limits: Limits,
         heard: Callable[[Change], None],
         now: clock.Clock = clock.now,
+        operators: Operators | None = None,
     ) -> None:
         self._store = store
         self._streams = streams
@@ -110,6 +116,7 @@ class Registry:
         self._limits = limits
         self._heard = heard
         self._now = now
+        self._operators = operators
 
     # ------------------------------------------------------------ checks
 
@@ -117,9 +124,11 @@ class Registry:
         """What a subscription would be, and what it costs; an error says why it cannot stand."""
         stream = self._streams.get(wanted.stream)
         predict = None if wanted.predict is None else Predict.of(wanted.predict)
-        kind: Kind = "want" if wanted.want else kind_of(Standing("s", wanted.when, predict), stream.schema)
+        kind: Kind = "want"
         if wanted.want:
             _check_want(wanted, stream)
+        else:
+            kind = kind_of(Standing("s", wanted.when, predict), stream.schema, self._operators)
         cost = cost_of(wanted.when, predicts=predict is not None)
         if cost > self._limits.subscription_cost:
             raise OverLimit(
@@ -137,17 +146,13 @@ class Registry:
         return self._now() + int(seconds * clock.SECOND)
 
     def _room(self, connection: Connection, tenant: Tenant, cost: float, more: int = 1) -> None:
-        """OverLimit if so much more, and so many more, is beyond what the tenant may have."""
+        """Take so much more, and so many more; OverLimit if that is beyond what the tenant may have."""
         most = tenant.limits.get("subscriptions", self._limits.subscriptions)
         dearest = tenant.limits.get("cost", self._limits.tenant_cost)
-        count, spent = connection.execute(
-            sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(subscriptions.c.cost), 0.0)).where(
-                subscriptions.c.tenant == tenant.name
-            )
-        ).one()
-        if count + more > most:
+        used = _used(connection, tenant.name, more, cost)
+        if more > 0 and used.subscriptions > most:
             raise OverLimit(f"a tenant may have {most:,} subscriptions\nHint: cancel some, or let them expire")
-        if spent + cost > dearest:
+        if cost > 0 and used.cost > dearest:
             raise OverLimit(f"all subscriptions of a tenant may cost {dearest:,.0f}\nHint: cancel some")
 
     # ------------------------------------------------------------ changes
@@ -196,7 +201,10 @@ class Registry:
         return self._store.write(work)
 
     def replace(self, tenant: Tenant, id_: str, ticket: str | None, wanted: Wanted) -> Subscription:
-        """Let it say something else from the next event on; a validity that is not given stays as it is."""
+        """Let it say something else from the next event on; a validity that is not given stays as it is.
+
+        So does the secret of its webhook; where there was none, there is a new one.
+        """
         kind, cost = self.check(wanted)
 
         def work(connection: Connection) -> Change:
@@ -208,6 +216,9 @@ class Registry:
             self._room(connection, tenant, cost - before.cost, more=0)
             since = last_event(connection)
             values = _values(wanted) | {"kind": kind, "cost": cost, "since": since, "version": before.version + 1}
+            if wanted.delivery.get("type") == "webhook" and wanted.delivery.get("secret") is None:
+                secret = before.delivery.get("secret") or signing.new_secret()
+                values["delivery"] = _json({**wanted.delivery, "secret": secret})
             if wanted.validity is not None:
                 values["expires"] = self._until(wanted.validity)
             changed = sa.update(subscriptions).where(subscriptions.c.id == id_).values(**values)
@@ -225,7 +236,7 @@ class Registry:
             (change,) = self._gone(connection, subscriptions.c.id == id_)
             return change
 
-        self._store.write(work, self._heard)
+        self._store.write(work, lambda change: self._all_heard([change]))
 
     def end(self, id_: str) -> None:
         """Let it go without a ticket: whoever it is for does not want it any more."""
@@ -234,23 +245,32 @@ class Registry:
     def expire(self) -> int:
         """Let go whose time is over; how many there were."""
         over = subscriptions.c.expires <= self._now()
-        due = sa.select(sa.func.count()).select_from(subscriptions).where(over)
-        if not self._store.read(lambda connection: connection.execute(due).scalar_one()):
-            return 0
-        return len(self._store.write(lambda connection: self._gone(connection, over), self._all_heard))
+        first = sa.select(subscriptions.c.number).where(over).limit(_AT_ONCE)
+        done = 0
+        while some := self._store.read(lambda connection: connection.execute(first).scalars().all()):
+            which = sa.and_(over, subscriptions.c.number.in_(some))  # one may have been renewed meanwhile
+            done += len(self._store.write(lambda c, which=which: self._gone(c, which), self._all_heard))  # type: ignore[misc]
+        return done
 
     def _gone(self, connection: Connection, which: sa.ColumnElement[bool]) -> list[Change]:
         """Within a transaction: these stand no more, and what waits for them is not told."""
-        columns = subscriptions.c.number, subscriptions.c.id, subscriptions.c.stream
-        rows = connection.execute(sa.delete(subscriptions).where(which).returning(*columns)).all()
+        columns = ("number", "id", "stream", "tenant", "cost")
+        gone = sa.delete(subscriptions).where(which).returning(*(subscriptions.c[name] for name in columns))
+        rows = connection.execute(gone).all()
+        counts, costs = Counter[str](), Counter[str]()
         for row in rows:
             self._outbox.cancel(connection, row.number)
+            counts[row.tenant] += 1
+            costs[row.tenant] += row.cost
+        for tenant, count in counts.items():
+            _used(connection, tenant, -count, -costs[tenant])
         since = last_event(connection) if rows else 0
-        return [Change(since, row.stream, row.id, None) for row in rows]
+        return [Change(since, row.stream, row.id, None, row.number) for row in rows]
 
     def _all_heard(self, changes: list[Change]) -> None:
         for change in changes:
             self._heard(change)
+        self._outbox.grown(frozenset(change.gone for change in changes if change.gone is not None))  # readers end
 
     def _authorised(self, connection: Connection, tenant: Tenant, id_: str, ticket: str | None) -> Subscription:
         """The subscription, if it is the tenant's (else it is not there) and the ticket is right."""
@@ -288,6 +308,13 @@ class Registry:
 def last_event(connection: Connection) -> int:
     """The number of the newest event; what changes now counts after it."""
     return int(connection.execute(sa.select(sa.func.coalesce(sa.func.max(events.c.number), 0))).scalar_one())
+
+
+def _used(connection: Connection, tenant: str, more: int, cost: float) -> Any:
+    """Within a transaction: a tenant has so many more, at that cost; what it has then."""
+    changed = sa.update(usage).where(usage.c.tenant == tenant)
+    values = {"subscriptions": usage.c.subscriptions + more, "cost": usage.c.cost + cost}
+    return connection.execute(changed.values(**values).returning(usage.c.subscriptions, usage.c.cost)).one()
 
 
 def _mine(tenant: Tenant, id_: str) -> sa.Select[Any]:

@@ -11,16 +11,19 @@ from typing import Final, Self
 
 from vedette.operators.registry import Operators
 from vedette.service import clock
+from vedette.service.engine import Batch, Told
 from vedette.service.errors import ServiceError
+from vedette.service.figures import Figures
 from vedette.service.journal import Journal
 from vedette.service.market import Market
 from vedette.service.outbox import Outbox
-from vedette.service.pump import Heard, Pump
+from vedette.service.pump import Pump
 from vedette.service.registry import Change, Registry
 from vedette.service.settings import Settings
 from vedette.service.storage.migrating import migrate
 from vedette.service.storage.store import Store
 from vedette.service.tenants import Stream, Streams, Tenants
+from vedette.service.watching import Watching
 
 _LOG: Final = logging.getLogger("vedette.service")
 _HOUSEKEEPING: Final = 1.0  # seconds between two looks at the clock
@@ -30,18 +33,23 @@ _TIDYING: Final = 60.0  # seconds between two looks at what can be forgotten
 class Service:
     """Subscriptions, events and notifications of one database. One process at a time has it."""
 
-    def __init__(self, settings: Settings, *, now: clock.Clock = clock.now, heard: Heard | None = None) -> None:
+    def __init__(self, settings: Settings, *, now: clock.Clock = clock.now) -> None:
         self.settings = settings
         self._now = now
-        self.operators = None if settings.operators is None else Operators.read(Path(settings.operators))
+        self.operators = (
+            Operators.installed() if settings.operators is None else Operators.read(Path(settings.operators))
+        )
         self.store = Store(settings.store.url, synchronous=settings.store.synchronous)
         self.tenants = Tenants(self.store, now)
         self.streams = Streams(self.store, now)
         self.journal = Journal(self.store, now)
         self.outbox = Outbox(self.store, settings.limits.queue, now)
-        self.pump = Pump(self.store, self.journal, self.outbox, operators=self.operators, now=now, heard=heard)
+        self.pump = Pump(self.store, self.journal, self.outbox, operators=self.operators, now=now, heard=self._heard)
+        self.figures, self.watching = Figures(now), Watching(self.pump.standing)
         self.market = Market(self.store, self.streams, self.outbox, settings.limits, now)
-        self.registry = Registry(self.store, self.streams, self.outbox, settings.limits, self._changed, now)
+        self.registry = Registry(
+            self.store, self.streams, self.outbox, settings.limits, self._changed, now, self.operators
+        )
         self._ending = threading.Event()
         self._keeper: threading.Thread | None = None
 
@@ -79,8 +87,14 @@ class Service:
 
     def _changed(self, change: Change) -> None:
         """A subscription came, changed or went: whoever has to know hears of it in order."""
+        self.figures.changed(change)
         self.pump.change(change)
         self.market.change(change)
+
+    def _heard(self, stream: Stream, batch: Batch, told: list[Told]) -> None:
+        """A batch was matched: it is counted, and shown to those who watch."""
+        self.figures.count(stream.name, batch.numbers, told)
+        self.watching.heard(stream, batch, told)
 
     def close(self) -> None:
         """Match what was accepted, write where everything stands, and end."""
@@ -101,6 +115,8 @@ class Service:
         """Why the service cannot do its work, if it cannot."""
         if self.pump.failure is not None:
             return f"matching has ended: {self.pump.failure}"
+        if not self.pump.warm:
+            return "matching begins soon: its loops are being compiled, once for this machine"
         return None
 
     # ------------------------------------------------------------ by the clock
@@ -126,4 +142,6 @@ class Service:
         """Forget events and notifications whose time is over; how many there were."""
         kept = self.settings.store
         events = self.journal.forget(self._now() - int(kept.keep_events * clock.SECOND), self.pump.least)
+        if self.pump.behind <= 0:
+            self.outbox.forget_gone()
         return events + self.outbox.forget(self._now() - int(kept.keep_notifications * clock.SECOND))

@@ -15,6 +15,7 @@ DEFAULT_FILE: Final = "vedette.toml"
 PREFIX: Final = "VEDETTE_"
 
 Seconds = Annotated[float, Field(gt=0)]
+Lateness = Annotated[float, Field(ge=0, le=366 * 24 * 3600.0)]  # seconds
 Count = Annotated[int, Field(ge=1)]
 KB: Final = 1024
 
@@ -48,7 +49,7 @@ class StreamSettings(Part):
     """A stream of events that is there from the start."""
 
     anonymous: bool = False  # may anybody publish, without a key?
-    lateness: Annotated[float, Field(ge=0)] = 0.0  # seconds that patterns wait for events that come out of order
+    lateness: Lateness = 0.0  # that patterns wait for events that come out of order
     attributes: dict[str, Any] | None = Field(default=None, alias="schema")  # attribute -> type; none: any
 
 

@@ -14,9 +14,10 @@ from vedette.schema.schema import Schema
 from vedette.service import clock, tickets
 from vedette.service.errors import Conflict, NotAllowed, NotFound
 from vedette.service.storage.store import Store
-from vedette.service.storage.tables import keys, progress, streams, tenants
+from vedette.service.storage.tables import keys, progress, streams, tenants, usage
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}\Z")
+_KEY_ID: Final = 16  # characters of a key's hash that name it
 
 
 class Tenant(NamedTuple):
@@ -24,6 +25,15 @@ class Tenant(NamedTuple):
 
     name: str
     limits: dict[str, Any]  # what differs from the settings
+
+
+class Key(NamedTuple):
+    """A key of a tenant, without what opens anything."""
+
+    id: str  # the beginning of its hash
+    label: str
+    created: int
+    revoked: int | None
 
 
 class Stream(NamedTuple):
@@ -61,6 +71,7 @@ class Tenants:
             if connection.execute(sa.select(tenants.c.name).where(tenants.c.name == name)).first():
                 raise Conflict(f"there is a tenant {name!r} already")
             connection.execute(sa.insert(tenants).values(name=name, created=self._now(), limits=text))
+            connection.execute(sa.insert(usage).values(tenant=name, subscriptions=0, cost=0.0, offers=0))
 
         self._store.write(work)
         return Tenant(name, limits or {})
@@ -70,13 +81,22 @@ class Tenants:
         rows = self._store.read(lambda c: c.execute(sa.select(tenants).order_by(tenants.c.name)).all())
         return [_tenant(row) for row in rows]
 
+    def keys(self, tenant: str) -> list[Key]:
+        """The keys of a tenant, the oldest first, also those that were revoked; NotFound without such a tenant."""
+
+        def work(connection: Connection) -> list[Key]:
+            _check_there(connection, tenant)
+            mine = sa.select(keys).where(keys.c.tenant == tenant).order_by(keys.c.created, keys.c.hash)
+            return [Key(row.hash[:_KEY_ID], row.label, row.created, row.revoked) for row in connection.execute(mine)]
+
+        return self._store.read(work)
+
     def new_key(self, tenant: str, label: str = "") -> str:
         """A key, which nobody can be shown again."""
         secret = tickets.new(tickets.KEY)
 
         def work(connection: Connection) -> None:
-            if not connection.execute(sa.select(tenants.c.name).where(tenants.c.name == tenant)).first():
-                raise NotFound(f"there is no tenant {tenant!r}")
+            _check_there(connection, tenant)
             connection.execute(
                 sa.insert(keys).values(hash=secret.hash, tenant=tenant, label=label[:128], created=self._now())
             )
@@ -84,11 +104,19 @@ class Tenants:
         self._store.write(work)
         return secret.text
 
-    def revoke(self, key_hash: str) -> None:
-        """Let a key open nothing from now on."""
-        self._store.write(
-            lambda c: c.execute(sa.update(keys).where(keys.c.hash == key_hash).values(revoked=self._now())).rowcount
-        )
+    def revoke(self, tenant: str, key_id: str) -> str:
+        """Let a key open nothing from now on; its hash. NotFound if there is none that opens anything."""
+
+        def work(connection: Connection) -> str:
+            _check_there(connection, tenant)
+            named = sa.and_(sa.func.substr(keys.c.hash, 1, _KEY_ID) == key_id, keys.c.tenant == tenant)
+            changed = sa.update(keys).where(named, keys.c.revoked.is_(None)).values(revoked=self._now())
+            found = connection.execute(changed.returning(keys.c.hash)).scalar()
+            if found is None:
+                raise NotFound(f"the tenant {tenant[:80]!r} has no key {key_id[:80]!r} that is not revoked")
+            return str(found)
+
+        return self._store.write(work)
 
     def of_key(self, key: str) -> Tenant:
         """Whose key this is; NotAllowed if it is nobody's."""
@@ -137,7 +165,8 @@ class Streams:
                 sa.update(streams).where(streams.c.name == name).values(anonymous=anonymous, lateness=lateness)
             )
 
-        self._store.write(work)
+        if self._known.get(name) != made:  # else nothing changes: a service starts on a full disk, too
+            self._store.write(work)
         self._known[name] = made
         return made
 
@@ -151,6 +180,16 @@ class Streams:
     def all(self) -> list[Stream]:
         """Every stream, by name."""
         return [self._known[name] for name in sorted(self._known)]
+
+
+def key_id(key: str) -> str:
+    """How a key is called where it is not shown."""
+    return tickets.hashed(key)[:_KEY_ID]
+
+
+def _check_there(connection: Connection, tenant: str) -> None:
+    if not connection.execute(sa.select(tenants.c.name).where(tenants.c.name == tenant)).first():
+        raise NotFound(f"there is no tenant {tenant[:80]!r}")
 
 
 def schema_of(attributes: dict[str, Any] | None) -> Schema:

@@ -51,11 +51,20 @@ def subscribe_command(
     webhook: Annotated[
         str | None, typer.Option(metavar="URL", help="Send notifications there.", show_default="keep them to be read")
     ] = None,
+    within: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Tell of a pattern that will probably complete within N events, too."),
+    ] = None,
+    threshold: Annotated[
+        float | None, typer.Option(metavar="P", min=0, max=1, help="... that is at least so probable.")
+    ] = None,
     listen: Annotated[bool, typer.Option("--listen", "-l", help="Then show notifications as they come.")] = False,
 ) -> None:
     """Subscribe at a service. Prints what stands now, with the ticket that changing it takes."""
     from vedette.cli import remote
 
+    if (within is None) is not (threshold is None):
+        raise typer.BadParameter("--within and --threshold go together")
     remote.subscribe(
         url,
         key,
@@ -66,6 +75,7 @@ def subscribe_command(
         subscriber=subscriber,
         validity=validity,
         webhook=webhook,
+        predict=None if within is None else {"within": within, "threshold": threshold},
     )
 
 

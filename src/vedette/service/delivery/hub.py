@@ -58,6 +58,12 @@ class Hub:
         finally:
             self._all.discard(event)
 
+    def wake(self) -> None:
+        """Let all who read look whether they still may."""
+        for waiting in self._waiting.values():
+            for event in waiting:
+                event.set()
+
     def fresh(self) -> frozenset[int]:
         """Whose queues have grown since this was last asked."""
         numbers, self._fresh = frozenset(self._fresh), set()

@@ -12,7 +12,7 @@ import email.utils
 import logging
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 import httpx
@@ -37,6 +37,7 @@ _LOG: Final = logging.getLogger("vedette.service.webhooks")
 _LOOK: Final = 1.0  # seconds between two looks at what is due
 _LONGEST_WAIT: Final = 24 * 3600.0  # that a subscriber may ask for
 _GONE: Final = 410
+_AT_ONCE: Final = 500  # subscriptions that are looked up together
 
 
 class Outcome(NamedTuple):
@@ -73,31 +74,49 @@ class Webhooks:
         self._client = httpx.AsyncClient(
             timeout=settings.timeout, follow_redirects=False, trust_env=False, limits=httpx.Limits(max_connections=None)
         )
+        self._stopped = False  # some could not go on, and nothing that is written down says so
         self.sent = self.failed = 0
 
     async def run(self) -> None:
         """Deliver until it is cancelled."""
         try:
             with self._hub.everything() as grown:
-                await self._begin(await run_in_threadpool(self._owing))
+                look = self._owing  # at first, and whenever something was in the way
                 while True:
+                    try:
+                        fresh = self._hub.fresh()
+                        self._begin(await run_in_threadpool(self._sending, fresh, look))
+                        look = self._due if not self._stopped else self._owing
+                        self._stopped = False
+                    except ServiceError as error:
+                        _LOG.warning("webhooks wait: %s", error)
+                        look = self._owing
                     with contextlib.suppress(TimeoutError):
                         await asyncio.wait_for(grown.wait(), _LOOK)
                     grown.clear()
-                    await self._begin(self._hub.fresh() | await run_in_threadpool(self._due))
         finally:
             for task in self._running.values():
                 task.cancel()
             await asyncio.gather(*self._running.values(), return_exceptions=True)
             await self._client.aclose()
 
-    async def _begin(self, numbers: frozenset[int]) -> None:
+    def _begin(self, numbers: frozenset[int]) -> None:
         """Let the webhooks of these subscriptions go on, unless they do."""
         for number in numbers:
             if number in self._running:
                 self._again.add(number)
             else:
                 self._running[number] = asyncio.create_task(self._deliver(number))
+
+    def _sending(self, fresh: frozenset[int], look: Callable[[], frozenset[int]]) -> frozenset[int]:
+        """Those of the fresh and of what is found that have a webhook; the others, mostly many, cost no task each."""
+        numbers = sorted(fresh | look())
+        found: list[int] = []
+        for begin in range(0, len(numbers), _AT_ONCE):
+            some = subscriptions.c.number.in_(numbers[begin : begin + _AT_ONCE])
+            with_one = sa.select(subscriptions.c.number).where(some, subscriptions.c.delivery.contains('"webhook"'))
+            found += self._store.read(lambda c, with_one=with_one: c.execute(with_one).scalars().all())  # type: ignore[misc]
+        return frozenset(found)
 
     def _owing(self) -> frozenset[int]:
         """Subscriptions whose notifications wait."""
@@ -129,6 +148,7 @@ class Webhooks:
                 going_on = going_on and (bool(page) or number in self._again)
         except ServiceError as error:
             _LOG.warning("webhooks of subscription %s wait: %s", number, error)
+            self._stopped = True
         finally:
             del self._running[number]
 

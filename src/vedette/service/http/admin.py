@@ -9,11 +9,13 @@ import sqlalchemy as sa
 from fastapi import APIRouter, Query
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
+from starlette.responses import Response
 
 from vedette.service import clock
 from vedette.service.http.context import Admin, Here, Mine, asked, takes
-from vedette.service.http.models import NewKey, NewStream, NewTenant, Replay
+from vedette.service.http.models import Keys, NewKey, NewStream, NewTenant, Replay
 from vedette.service.storage.tables import dead_letters, notifications
+from vedette.service.tenants import key_id
 
 router: Final = APIRouter()
 
@@ -22,15 +24,42 @@ router: Final = APIRouter()
 async def new_tenant(request: Request, here: Here) -> dict[str, Any]:
     """A new tenant, with a first key, which is shown once."""
     given = await asked(request, NewTenant)
-    await run_in_threadpool(here.service.tenants.add, given.name, dict(given.limits))
-    return {"name": given.name, "key": await run_in_threadpool(here.service.tenants.new_key, given.name, "first")}
+    await run_in_threadpool(here.service.tenants.add, given.name, given.limits.model_dump(exclude_none=True))
+    key = await run_in_threadpool(here.service.tenants.new_key, given.name, "first")
+    return {"name": given.name, "key": key, "id": key_id(key)}
 
 
 @router.post("/tenants/{name}/keys", status_code=201, dependencies=[Admin], tags=["admin"], openapi_extra=takes(NewKey))
 async def new_key(name: str, request: Request, here: Here) -> dict[str, Any]:
     """Another key of a tenant, which is shown once."""
     given = await asked(request, NewKey)
-    return {"key": await run_in_threadpool(here.service.tenants.new_key, name, given.label)}
+    key = await run_in_threadpool(here.service.tenants.new_key, name, given.label)
+    return {"key": key, "id": key_id(key)}
+
+
+@router.get("/tenants/{name}/keys", response_model=Keys, dependencies=[Admin], tags=["admin"])
+async def list_keys(name: str, here: Here) -> dict[str, Any]:
+    """The keys of a tenant, also those that were revoked; what opens anything is not kept."""
+    some = await run_in_threadpool(here.service.tenants.keys, name)
+    return {
+        "keys": [
+            {
+                "id": one.id,
+                "label": one.label,
+                "created": clock.iso(one.created),
+                "revoked": None if one.revoked is None else clock.iso(one.revoked),
+            }
+            for one in some
+        ]
+    }
+
+
+@router.delete("/tenants/{name}/keys/{id}", status_code=204, dependencies=[Admin], tags=["admin"])
+async def revoke_key(name: str, id: str, here: Here) -> Response:
+    """Let a key open nothing from now on; who reads by it is disconnected."""
+    here.guards.revoked(await run_in_threadpool(here.service.tenants.revoke, name, id))
+    here.hub.wake()
+    return Response(status_code=204)
 
 
 @router.get("/tenants", dependencies=[Admin], tags=["admin"])

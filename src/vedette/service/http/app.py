@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 
 from vedette.service.delivery.hub import Hub
 from vedette.service.delivery.webhooks import Webhooks
-from vedette.service.http import admin, market, publishing, reading, subscriptions
+from vedette.service.http import admin, asyncapi, console, looking, market, publishing, reading, subscriptions
 from vedette.service.http.context import Context, context_of
 from vedette.service.http.guards import Guards, Measured
 from vedette.service.http.models import Problem
@@ -73,11 +73,14 @@ def application(settings: Settings, *, first_key: Callable[[str, str], None] | N
     )
     app.state.context = Context(service, Guards(service.tenants, settings), hub)
     install(app)
-    for module in (subscriptions, publishing, reading, market, admin):
+    for module in (subscriptions, publishing, reading, market, looking, admin):
         app.include_router(module.router, prefix="/v1")
+    app.add_api_route("/asyncapi.json", _described(settings), include_in_schema=False)
     app.add_api_route("/livez", _alive, include_in_schema=False)
     app.add_api_route("/readyz", _ready, include_in_schema=False)
     app.add_api_route("/metrics", _measured(metrics), include_in_schema=False)
+    if settings.server.console:
+        console.install(app)
     app.add_middleware(Counted, metrics=metrics)
     app.add_middleware(Measured, most=settings.limits.body_bytes, strict=lambda path: path.startswith("/v1"))
     return app
@@ -88,6 +91,13 @@ def _measured(metrics: Metrics) -> Callable[[], Awaitable[Response]]:
         return Response(await run_in_threadpool(metrics.text), media_type=MEDIA)
 
     return measured
+
+
+def _described(settings: Settings) -> Callable[[], Awaitable[Response]]:
+    async def described() -> Response:
+        return JSONResponse(asyncapi.document(settings))
+
+    return described
 
 
 async def _alive() -> Response:

@@ -13,7 +13,9 @@ from starlette.requests import HTTPConnection, Request
 from vedette.errors import InputError
 from vedette.files.jsonl_events import json_error
 from vedette.service.delivery.hub import Hub
+from vedette.service.errors import TooLarge
 from vedette.service.http.guards import Guards
+from vedette.service.incoming import deeper
 from vedette.service.service import Service
 from vedette.service.tenants import Tenant
 
@@ -59,6 +61,9 @@ async def asked(request: Request, model: type[M]) -> M:
         found: Any = orjson.loads(body) if body.strip() else {}
     except orjson.JSONDecodeError as error:
         raise InputError(f"the body is {json_error(error)}\nHint: send a JSON object") from None
+    most = context_of(request).service.settings.limits.depth
+    if isinstance(found, dict | list) and deeper(found, most):
+        raise TooLarge(f"the body is nested more than {most} levels deep\nHint: make it flatter")
     try:
         return model.model_validate(found)
     except ValidationError as error:

@@ -12,7 +12,7 @@ from starlette.requests import Request
 
 from vedette.service import tickets
 from vedette.service.errors import NotAllowed, OverLimit, TooLarge
-from vedette.service.http.problems import of_error
+from vedette.service.http.problems import of_error, problem
 from vedette.service.settings import Limits, Settings
 from vedette.service.tenants import Tenant, Tenants
 
@@ -21,7 +21,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
-_KNOWN_SECONDS: Final = 5.0  # a revoked key opens nothing after that
+_KNOWN_SECONDS: Final = 5.0  # that a key is remembered, and its tenant's limits
 _MOST: Final = 10_000  # keys and addresses that are remembered
 HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
@@ -31,7 +31,10 @@ HEADERS: Final = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"geolocation=(), camera=(), microphone=()"),
 )
-STRICT_CONTENT: Final = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
+STRICT: Final = (  # of the API itself, whose answers have keys and tickets in them
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"cache-control", b"no-store"),
+)
 
 
 class Bucket:
@@ -62,6 +65,7 @@ class Guards:
         self._limits: Limits = settings.limits
         self._admin = settings.server.admin_key
         self._known: OrderedDict[str, tuple[float, Tenant]] = OrderedDict()
+        self._revoked: set[str] = set()  # hashes of keys, since the service started
         self._rates: OrderedDict[str, Bucket] = OrderedDict()
 
     async def tenant(self, request: Request) -> Tenant:
@@ -69,6 +73,10 @@ class Guards:
         key = bearer(request)
         if key is None:
             raise NotAllowed("this needs a key\nHint: send a tenant's key: Authorization: Bearer vk_…")
+        return await self.admitted(key)
+
+    async def admitted(self, key: str) -> Tenant:
+        """Whose key this is; OverLimit if it came too often."""
         tenant = await self.of_key(key)
         self._limit(f"t:{tenant.name}", float(tenant.limits.get("requests", self._limits.requests)), self._limits.burst)
         return tenant
@@ -94,10 +102,21 @@ class Guards:
         if found is not None and now - found[0] < _KNOWN_SECONDS:
             return found[1]
         tenant = await run_in_threadpool(self._tenants.of_key, key)
+        if name in self._revoked:  # while it was looked up
+            raise NotAllowed("this key was revoked\nHint: ask for another one")
         self._known[name] = now, tenant
         while len(self._known) > _MOST:
             self._known.popitem(last=False)
         return tenant
+
+    def revoked(self, key_hash: str) -> None:
+        """A key opens nothing from now on, though it may be remembered."""
+        self._revoked.add(key_hash)
+        self._known.pop(key_hash, None)
+
+    def opens(self, key: str) -> bool:
+        """Whether a key that opened a stream has not been revoked since."""
+        return tickets.hashed(key) not in self._revoked
 
     def _limit(self, who: str, rate: float, burst: float) -> None:
         bucket = self._rates.get(who)
@@ -128,7 +147,7 @@ class Measured:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = HEADERS + ((STRICT_CONTENT,) if self._strict(scope["path"]) else ())
+        headers = HEADERS + (STRICT if self._strict(scope["path"]) else ())
 
         async def answered(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -149,9 +168,14 @@ class Measured:
                 raise self._too_large()
             return message
 
-        announced = dict(scope["headers"]).get(b"content-length", b"0")
+        given = dict(scope["headers"])
+        announced = given.get(b"content-length", b"0")
         if announced.isdigit() and int(announced) > self._most:
             await of_error(self._too_large())(scope, receive, answered)
+            return
+        if given.get(b"content-encoding", b"identity").strip().lower() != b"identity":
+            what = "bodies are read as they are, not compressed\nHint: leave out Content-Encoding"
+            await problem(415, "unsupported-media-type", what)(scope, receive, answered)
             return
         await self._app(scope, counted, answered)
 

@@ -9,9 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from vedette.service.clock import iso
 from vedette.service.outbox import Counts
 from vedette.service.registry import Subscription
+from vedette.service.settings import Lateness
 
 Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Text = Annotated[str, Field(min_length=1, max_length=1_000_000)]
+Number = Annotated[int, Field(ge=0, le=2**63 - 1)]  # of a row
 Label = Annotated[str, Field(min_length=1, max_length=256)]
 
 
@@ -85,7 +87,7 @@ class Acknowledge(Asked):
 class Replay(Asked):
     """Which dead letters to send again; all of them if none is named."""
 
-    numbers: list[int] | None = None
+    numbers: Annotated[list[Number], Field(max_length=1000)] | None = None
 
 
 class Offer(Asked):
@@ -97,11 +99,19 @@ class Offer(Asked):
     validity: Annotated[float, Field(gt=0)] | None = None
 
 
+class TenantLimits(Asked):
+    """What a tenant may have, where that differs from the settings."""
+
+    requests: Annotated[float, Field(gt=0, le=1e12)] | None = None  # a second
+    subscriptions: Annotated[int, Field(ge=0)] | None = None
+    cost: Annotated[float, Field(ge=0)] | None = None
+
+
 class NewTenant(Asked):
     """Somebody who will publish and subscribe."""
 
     name: Name
-    limits: dict[str, float] = {}
+    limits: TenantLimits = TenantLimits()
 
 
 class NewKey(Asked):
@@ -115,7 +125,7 @@ class NewStream(Asked):
 
     attributes: dict[str, Any] | None = Field(default=None, alias="schema")
     anonymous: bool = False
-    lateness: Annotated[float, Field(ge=0)] = 0.0  # seconds
+    lateness: Lateness = 0.0
 
 
 # ---------------------------------------------------------------- answers
@@ -159,6 +169,12 @@ class Subscribed(Stands):
     secret: str | None = None
 
 
+class Replaced(Stands):
+    """A subscription that says something else; the secret of its webhook is there if it is a new one."""
+
+    secret: str | None = None
+
+
 class Page(BaseModel):
     """Some of the subscriptions; `next` is where the next page begins."""
 
@@ -174,10 +190,79 @@ class Published(BaseModel):
     ids: list[str]
 
 
+class OfferTold(BaseModel):
+    """An offer, as those who want it hear of it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: str
+    when: str
+    expires: str
+    publisher: str | None = None
+
+
+class Notification(BaseModel):
+    """What a subscription hears of. Attributes that say nothing are left out."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: str  # the same whenever it is told again
+    kind: Literal["match", "prediction", "meeting"]
+    subscription: str
+    stream: str
+    time: str
+    subscriber: str | None = None
+    steps: dict[str, str] | None = None  # of a pattern: name of a step -> id of the event that took it
+    bindings: dict[str, str] | None = None
+    probability: float | None = None  # of a prediction
+    within: int | None = None
+    origin: dict[str, Any] | None = None
+    event: dict[str, Any] | None = None
+    offer: OfferTold | None = None  # of a meeting
+
+
+class Drops(BaseModel):
+    """So many of the oldest notifications were dropped, as nobody took them."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: Literal["dropped"] = "dropped"
+    dropped: int
+
+
+class Beat(BaseModel):
+    """Nothing happened, and all is well."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: Literal["beat"]
+
+
+class TakenUpTo(BaseModel):
+    """All up to this notification have been taken."""
+
+    ack: Annotated[str, Field(max_length=64)]
+
+
 class Queued(BaseModel):
     """Notifications that wait, oldest first."""
 
-    notifications: list[dict[str, Any]]
+    notifications: list[Notification]
+
+
+class ShownKey(BaseModel):
+    """A key, without what opens anything."""
+
+    id: str
+    label: str
+    created: str
+    revoked: str | None
+
+
+class Keys(BaseModel):
+    """The keys of a tenant."""
+
+    keys: list[ShownKey]
 
 
 class Problem(BaseModel):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Annotated, Final
 
 import orjson
@@ -16,39 +18,48 @@ from starlette.websockets import WebSocketDisconnect
 
 from vedette.errors import VedetteError
 from vedette.service.delivery.reading import Beat, Dropped, Reader
-from vedette.service.errors import OverLimit
+from vedette.service.errors import OverLimit, ServiceError
 from vedette.service.http.context import Context, Here, Mine, asked, context_of, takes
+from vedette.service.http.guards import bearer
 from vedette.service.http.models import Acknowledge, Queued
 from vedette.service.outbox import Notification
 from vedette.service.registry import Subscription
 
+_LOG: Final = logging.getLogger("vedette.service.http")
 router: Final = APIRouter(tags=["notifications"])
 _PROTOCOL: Final = "vedette"
 _LONGEST_WAIT: Final = 30.0
-_POLICY: Final = 1008  # closing code of a WebSocket: not allowed
+_ENDED, _POLICY, _TRY_AGAIN = 1000, 1008, 1013  # closing codes of a WebSocket
 _HEADERS: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
 @router.get("/subscriptions/{id}/stream", response_class=StreamingResponse)
 async def stream(
-    id: str, here: Here, tenant: Mine, last: Annotated[str | None, Header(alias="Last-Event-ID", max_length=64)] = None
+    id: str,
+    request: Request,
+    here: Here,
+    tenant: Mine,
+    last: Annotated[str | None, Header(alias="Last-Event-ID", max_length=64)] = None,
 ) -> Response:
     """Notifications as server-sent events, from the oldest that waits, or after `Last-Event-ID`."""
     one = await run_in_threadpool(here.service.registry.get, tenant, id)
-    reader = _reader(here, one)
+    reader = _reader(here, one, bearer(request) or "")
     return StreamingResponse(_events(reader, last), media_type="text/event-stream", headers=_HEADERS)
 
 
 async def _events(reader: Reader, last: str | None) -> AsyncIterator[bytes]:
     yield b"retry: 2000\n\n"
-    async for one in reader.read(last):
-        match one:
-            case Notification():
-                yield b"id: %s\nevent: %s\ndata: %s\n\n" % (one.id.encode(), one.kind.encode(), one.body)
-            case Dropped(many):
-                yield b'event: dropped\ndata: {"dropped":%d}\n\n' % many
-            case Beat():
-                yield b": beat\n\n"
+    try:
+        async for one in reader.read(last):
+            match one:
+                case Notification():
+                    yield b"id: %s\nevent: %s\ndata: %s\n\n" % (one.id.encode(), one.kind.encode(), one.body)
+                case Dropped(many):
+                    yield b'event: dropped\ndata: {"kind":"dropped","dropped":%d}\n\n' % many
+                case Beat():
+                    yield b": beat\n\n"
+    except ServiceError as error:  # the reader comes back, and goes on after the last that it has
+        _LOG.warning("a reader has to come again: %s", error)
 
 
 @router.websocket("/subscriptions/{id}/ws")
@@ -63,25 +74,33 @@ async def websocket(socket: WebSocket, id: str, last: str | None = None) -> None
     kind, _, header = socket.headers.get("authorization", "").partition(" ")
     key = key or (header.strip() if kind.lower() == "bearer" else None)
     try:
-        tenant = await here.guards.of_key(key or "")
+        tenant = await here.guards.admitted(key or "")
         one = await run_in_threadpool(here.service.registry.get, tenant, id)
-        reader = _reader(here, one)
+        reader = _reader(here, one, key or "")
     except VedetteError as error:
         await socket.close(_POLICY, str(error).partition("\n")[0][:120])
         return
     await socket.accept(_PROTOCOL if _PROTOCOL in offered else None)
-    sending = asyncio.create_task(_send(socket, reader, last))
+    tasks = [
+        asyncio.create_task(_send(socket, reader, last)),
+        asyncio.create_task(_acknowledged(socket, here, one, reader)),
+    ]
     try:
-        await _acknowledged(socket, here, one, reader)
-    except WebSocketDisconnect:
-        pass
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        sending.cancel()
-        with contextlib.suppress(asyncio.CancelledError, WebSocketDisconnect, RuntimeError):
-            await sending
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    closing = next((task.result() for task in done if task.exception() is None), None)
+    if closing is None and any(isinstance(task.exception(), ServiceError) for task in done):
+        closing = _TRY_AGAIN, "the service cannot go on at present"
+    if closing is not None:
+        with contextlib.suppress(WebSocketDisconnect, RuntimeError):
+            await socket.close(*closing)
 
 
-async def _send(socket: WebSocket, reader: Reader, last: str | None) -> None:
+async def _send(socket: WebSocket, reader: Reader, last: str | None) -> tuple[int, str] | None:
+    """Send until the subscription ends; how to close then."""
     async for one in reader.read(last, acknowledged=True):
         match one:
             case Notification():
@@ -90,19 +109,22 @@ async def _send(socket: WebSocket, reader: Reader, last: str | None) -> None:
                 await socket.send_text(f'{{"kind":"dropped","dropped":{many}}}')
             case Beat():
                 await socket.send_text('{"kind":"beat"}')
+    return _ENDED, "the subscription has ended"
 
 
-async def _acknowledged(socket: WebSocket, here: Context, one: Subscription, reader: Reader) -> None:
+async def _acknowledged(socket: WebSocket, here: Context, one: Subscription, reader: Reader) -> tuple[int, str] | None:
+    """Take acknowledgements until something else comes; how to close then."""
     while True:
-        text = await socket.receive_text()
+        message = await socket.receive()
+        if message["type"] == "websocket.disconnect":
+            return None
         try:
-            said = orjson.loads(text[:4096])
-            id_ = said["ack"] if isinstance(said, dict) else None
-        except (orjson.JSONDecodeError, KeyError):
+            said = orjson.loads((message.get("text") or "")[:4096])
+            id_ = said.get("ack") if isinstance(said, dict) else None
+        except (orjson.JSONDecodeError, UnicodeEncodeError):
             id_ = None
         if not isinstance(id_, str):
-            await socket.close(_POLICY, 'expected {"ack": "n_…"}')
-            return
+            return _POLICY, 'expected {"ack": "n_…"}'
         number = await run_in_threadpool(here.service.outbox.number_of, one.number, id_[:64])
         if number is not None:
             await reader.delivered(number)
@@ -137,8 +159,9 @@ async def acknowledge(id: str, request: Request, here: Here, tenant: Mine) -> di
     return {"acknowledged": await asyncio.wrap_future(work)}
 
 
-def _reader(here: Context, one: Subscription) -> Reader:
+def _reader(here: Context, one: Subscription, key: str) -> Reader:
     most = here.service.settings.limits.connections
     if here.hub.readers >= most:
         raise OverLimit(f"{most:,} readers are connected already\nHint: try again later", retry_after=5)
-    return Reader(here.service.store, here.service.outbox, here.hub, one.number)
+    may = partial(here.guards.opens, key)
+    return Reader(here.service.store, here.service.outbox, here.hub, one.number, may=may)

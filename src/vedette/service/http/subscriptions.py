@@ -14,7 +14,7 @@ from vedette.dialects.registry import OWN, translate
 from vedette.errors import InputError
 from vedette.service.delivery import signing, targets
 from vedette.service.http.context import Context, Here, Mine, Ticket, asked, takes
-from vedette.service.http.models import Page, Renew, Stands, Subscribe, Subscribed, Trial, Webhook, stands
+from vedette.service.http.models import Page, Renew, Replaced, Stands, Subscribe, Subscribed, Trial, Webhook, stands
 from vedette.service.registry import Wanted
 from vedette.service.trying import Tried, tried
 
@@ -24,9 +24,11 @@ router: Final = APIRouter(tags=["subscriptions"])
 @router.post("/subscriptions", status_code=201, response_model=Subscribed, openapi_extra=takes(Subscribe))
 async def subscribe(request: Request, here: Here, tenant: Mine) -> dict[str, Any]:
     """Let a subscription stand. The answer has its ticket, which renewing, replacing and cancelling need."""
-    wanted, secret = await _wanted(here, await asked(request, Subscribe))
-    made = await run_in_threadpool(here.service.registry.subscribe, tenant, wanted)
-    return {**stands(made.subscription), "ticket": made.ticket, "secret": secret}
+    given = await asked(request, Subscribe)
+    if isinstance(given.delivery, Webhook) and given.delivery.secret is None:
+        given.delivery.secret = signing.new_secret()
+    made = await run_in_threadpool(here.service.registry.subscribe, tenant, await _wanted(here, given))
+    return {**stands(made.subscription), "ticket": made.ticket, "secret": made.subscription.delivery.get("secret")}
 
 
 @router.get("/subscriptions", response_model=Page)
@@ -66,11 +68,15 @@ async def renew(id: str, request: Request, here: Here, tenant: Mine, ticket: Tic
     return stands(await run_in_threadpool(here.service.registry.renew, tenant, id, ticket, period.validity))
 
 
-@router.put("/subscriptions/{id}", response_model=Stands, openapi_extra=takes(Subscribe))
+@router.put("/subscriptions/{id}", response_model=Replaced, openapi_extra=takes(Subscribe))
 async def replace(id: str, request: Request, here: Here, tenant: Mine, ticket: Ticket = None) -> dict[str, Any]:
-    """Let it say something else from the next event on."""
-    wanted, _ = await _wanted(here, await asked(request, Subscribe))
-    return stands(await run_in_threadpool(here.service.registry.replace, tenant, id, ticket, wanted))
+    """Let it say something else from the next event on. Its webhook keeps its secret; a new one is in the answer."""
+    wanted = await _wanted(here, await asked(request, Subscribe))
+    registry = here.service.registry
+    before = (await run_in_threadpool(registry.get, tenant, id)).delivery.get("secret")
+    made = await run_in_threadpool(registry.replace, tenant, id, ticket, wanted)
+    secret = made.delivery.get("secret")
+    return {**stands(made), "secret": None if secret == before else secret}
 
 
 @router.delete("/subscriptions/{id}", status_code=204)
@@ -80,17 +86,16 @@ async def unsubscribe(id: str, here: Here, tenant: Mine, ticket: Ticket = None) 
     return Response(status_code=204)
 
 
-async def _wanted(here: Context, given: Subscribe) -> tuple[Wanted, str | None]:
-    """What is wanted, and the secret of its webhook, if it has one."""
+async def _wanted(here: Context, given: Subscribe) -> Wanted:
+    """What is wanted, as far as it can be told before it stands."""
     text, rule, origin = await run_in_threadpool(_translated, given.when, given.dialect)
     delivery: dict[str, Any] = {"type": "queue"}
-    secret = None
     if isinstance(given.delivery, Webhook):
         private = here.service.settings.webhooks.allow_private
         await run_in_threadpool(targets.parsed, given.delivery.url, allow_private=private)
-        secret = signing.new_secret() if given.delivery.secret is None else signing.check_secret(given.delivery.secret)
-        delivery = {"type": "webhook", "url": given.delivery.url, "secret": secret}
-    wanted = Wanted(
+        secret = given.delivery.secret
+        delivery = {"type": "webhook", "url": given.delivery.url, "secret": secret and signing.check_secret(secret)}
+    return Wanted(
         when=text,
         stream=given.stream,
         subscriber=given.subscriber,
@@ -102,7 +107,6 @@ async def _wanted(here: Context, given: Subscribe) -> tuple[Wanted, str | None]:
         rule=rule,
         origin=origin,
     )
-    return wanted, secret
 
 
 def _translated(when: str | dict[str, Any], dialect: str | None) -> tuple[str, str | None, dict[str, Any] | None]:

@@ -7,6 +7,7 @@ publishers share one fsync. What waits is bounded; beyond it writers are sent aw
 
 from __future__ import annotations
 
+import logging
 import queue
 import sqlite3
 import threading
@@ -17,9 +18,11 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar, cast
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
-from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import DataError, DBAPIError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import QueuePool
 
+from vedette.errors import InputError
 from vedette.service.errors import StoreBusy, StoreFailed, StoreFull
 
 T = TypeVar("T")
@@ -28,6 +31,9 @@ Work = Callable[[Connection], T]
 GROUP: Final = 256  # jobs that share a commit at the most
 WAITING: Final = 4096  # jobs beyond which no more are taken
 _READERS: Final = 8
+_LOG: Final = logging.getLogger("vedette.service.store")
+# Of the file itself, and of the shared memory beside it, which is a file, too.
+_FULL: Final = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE)
 _BUSY_MS: Final = 10_000
 
 
@@ -130,7 +136,10 @@ class Store:
             return
         for job, result, mistake in results:
             if mistake is None and job.then is not None:
-                job.then(result)
+                try:
+                    job.then(result)
+                except Exception:  # it is on the disk; whoever listens must not end the writing
+                    _LOG.exception("somebody who was told of a write failed")
         for job, result, mistake in results:
             if mistake is None:
                 job.done.set_result(result)
@@ -155,9 +164,13 @@ def failures_told() -> Iterator[None]:
     """Failures of the database as ours: a full disk is one thing, a broken database another."""
     try:
         yield
+    except PoolTimeout as error:
+        raise StoreBusy("too many read from the database\nHint: try again in a moment") from error
     except DBAPIError as error:
         if _is_full(error):
             raise StoreFull("there is no room left on the disk\nHint: make room; nothing was acknowledged") from error
+        if isinstance(error, DataError):  # e.g. PostgreSQL's texts have no NUL
+            raise InputError(f"the database cannot keep this: {_reason(error)}") from error
         if isinstance(error, OperationalError):
             raise StoreFailed(f"the database did not answer: {_reason(error)}") from error
         raise
@@ -166,10 +179,7 @@ def failures_told() -> Iterator[None]:
 def _is_full(error: DBAPIError) -> bool:
     original = error.orig
     if isinstance(original, sqlite3.Error):
-        code = getattr(original, "sqlite_errorcode", None)
-        if code == sqlite3.SQLITE_FULL:
-            return True
-        return bool(code is not None and code & 0xFF == sqlite3.SQLITE_IOERR and "full" in str(original))
+        return getattr(original, "sqlite_errorcode", None) in _FULL
     return getattr(original, "sqlstate", None) in ("53100", "53200")
 
 

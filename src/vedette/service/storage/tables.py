@@ -43,6 +43,15 @@ tenants: Final = Table(
     Column("limits", Text),  # JSON: what differs from the settings
 )
 
+usage: Final = Table(
+    "usage",
+    METADATA,
+    Column("tenant", String(128), ForeignKey("tenants.name", ondelete="CASCADE"), primary_key=True),
+    Column("subscriptions", BigInteger, nullable=False),  # that stand: nobody has to count them
+    Column("cost", Float, nullable=False),  # of all of them
+    Column("offers", BigInteger, nullable=False),
+)
+
 keys: Final = Table(
     "keys",
     METADATA,

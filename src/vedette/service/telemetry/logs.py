@@ -12,9 +12,12 @@ import orjson
 from vedette.service.clock import SECOND, iso
 from vedette.service.settings import Telemetry
 
-_SECRETS: Final = re.compile(r"\b(v[kt]_|whsec_)[A-Za-z0-9_\-+/=]{8,}")
+_SECRETS: Final = re.compile(r"\b(v[akt]_|whsec_)[A-Za-z0-9_\-+/=]{8,}")
 _URL_SECRETS: Final = re.compile(r"(://[^/\s:@]*):[^@\s/]+@")
-_PLAIN: Final = frozenset(vars(logging.LogRecord("", 0, "", 0, "", None, None))) | {"message", "asctime", "taskName"}
+_PLAIN: Final = frozenset(vars(logging.LogRecord("", 0, "", 0, "", None, None))) | {
+    *("message", "asctime", "taskName"),
+    "color_message",  # uvicorn's, for terminals
+}
 
 
 def scrubbed(text: str) -> str:

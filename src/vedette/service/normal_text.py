@@ -1,0 +1,119 @@
+"""What does the normal form of a filter say? In words of the language, for people; equal sets are said alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, Final
+
+from vedette.covering.witness import value_of
+from vedette.language.normalform import Conjunction, ElementProbe, NearProbe, NormalForm, Probe, RegionProbe, TextProbe
+from vedette.language.render import constant, string
+from vedette.language.valuesets import AnyKey, Interval, ValueSet
+from vedette.schema.columns import Column
+from vedette.schema.keys import LOWEST
+from vedette.schema.types import Kind, Type
+
+_MOST: Final = 50  # conjunctions that are written out
+_TYPED: Final = {Kind.TIMESTAMP: "timestamp", Kind.DATE: "date", Kind.IP: "ip"}
+_COMPARED: Final = ("<", "=", ">")
+
+
+def lines(form: NormalForm) -> list[str]:
+    """One line a conjunction, of which one must hold; then those that must not."""
+    said = [_conjunction(each) for each in form.conjunctions[:_MOST]]
+    said += [f"unless {_conjunction(each)}" for each in form.vetoes[:_MOST]]
+    more = max(0, len(form.conjunctions) - _MOST) + max(0, len(form.vetoes) - _MOST)
+    return [*said, *([f"… and {more:,} more"] if more else [])] or ["false"]
+
+
+def _conjunction(one: Conjunction) -> str:
+    parts = [_values(column, values) for column, values in one.values]
+    parts += [_probe(column, probe) for column, probe in one.probes]
+    return " and ".join(parts) or "true"
+
+
+def _values(column: Column, values: ValueSet[Any]) -> str:
+    name = column.name if column.other is None else f"{column.name} ? {column.other}"
+    if values.is_all_values:
+        return f"{name} is not null" if not values.null else "true"
+    said = list(_ranges(name, column.type, values.intervals))
+    if column.type.kind is Kind.BOOL:
+        said = [f"{name} = {constant(each)}" for each in (False, True) if values.contains(int(each))]
+    if column.other is not None and column.reading is None:
+        signs = [_COMPARED[key] for key in range(3) if values.contains(key)]
+        said = [f"{column.path} {' or '.join(signs)} {column.other}"] if signs else []
+    if values.null:
+        said.append(f"{name} is null")
+    return said[0] if len(said) == 1 else f"({' or '.join(said)})"
+
+
+def _ranges(name: str, type_: Type, intervals: tuple[Interval[Any], ...]) -> Iterator[str]:
+    holes = [Interval(one.high, other.low) for one, other in pairwise(intervals)]
+    if holes and intervals[0].low is None and intervals[-1].high is None:
+        points = [each.point for each in holes]
+        if None not in points:
+            yield _listed(name, [_key(type_, point) for point in points], "!=", "not in")
+            return
+    points = [each.point for each in intervals if each.point is not None]
+    if points:
+        yield _listed(name, [_key(type_, point) for point in points], "=", "in")
+    for each in intervals:
+        if each.point is None:
+            ends = [*_bound(type_, each.low, ">=", ">"), *_bound(type_, each.high, "<", "<=")]
+            yield " and ".join(f"{name} {end}" for end in ends)
+
+
+def _listed(name: str, items: list[str], one: str, several: str) -> str:
+    return f"{name} {one} {items[0]}" if len(items) == 1 else f"{name} {several} ({', '.join(items)})"
+
+
+def _bound(type_: Type, key: AnyKey | None, here: str, beside: str) -> Iterator[str]:
+    """An end as it is, or by the key below it, whichever is shorter: `> 120`, not `>= 120.00000000000001`."""
+    if key is None or key == LOWEST.get(type_.kind):
+        return
+    said = f"{here} {_key(type_, key)}"
+    below = _below(key)
+    if below is not None:
+        said = min(said, f"{beside} {_key(type_, below)}", key=len)
+    yield said
+
+
+def _below(key: AnyKey) -> AnyKey | None:
+    if isinstance(key, int):
+        return key - 1
+    return key[:-1] if key.endswith(b"\0") else None
+
+
+def _key(type_: Type, key: Any) -> str:
+    if type_.kind is Kind.STRING:
+        return string(key.decode(errors="replace"))  # ends of ranges may lie between two texts
+    value = value_of(type_, key)
+    if type_.kind in _TYPED and isinstance(value, str):
+        return f"{_TYPED[type_.kind]} {string(value)}"
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return constant(value)
+
+
+def _probe(column: Column, probe: Probe) -> str:
+    said = sorted(_test(column, test) for test in probe.tests)
+    joined = said[0] if len(said) == 1 else f"({' or '.join(said)})"
+    return joined if probe.positive else f"not {joined if len(said) > 1 else f'({joined})'}"
+
+
+def _test(column: Column, test: Any) -> str:
+    match test:
+        case TextProbe():
+            return f"{column.name} {'i' if test.ignore_case else ''}{test.kind} {string(test.pattern)}"
+        case RegionProbe():
+            return f"{column.name} within region {string(test.region.wkt)}"
+        case NearProbe():
+            return f"{column.name} within {test.metres:g} m of point({test.centre.x:g}, {test.centre.y:g})"
+        case ElementProbe():
+            inner = Column(f"{test.quantifier}({column.name})", column.type.element)
+            if isinstance(test.test, ValueSet):
+                return _values(inner, test.test)
+            return _test(inner, test.test)
+        case _:
+            return column.name
