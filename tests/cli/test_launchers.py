@@ -55,6 +55,13 @@ def test_experiments_are_listed_and_run(checkout: Path) -> None:
     assert (checkout / "experiments" / "seen").read_text() == f"{checkout / 'figures'} --quick"
 
 
+def test_all_experiments_are_the_package(checkout: Path) -> None:
+    (checkout / "experiments" / "__main__.py").write_text(SHOWN)
+    assert vedette("experiment").stdout == "muthusamy2010\n"
+    assert vedette("experiment", "all", "-o", "figures").exit_code == 0
+    assert (checkout / "experiments" / "seen").read_text() == str(checkout / "figures")
+
+
 @pytest.mark.usefixtures("checkout")
 def test_an_unknown_experiment_is_wrong_usage() -> None:
     result = vedette("experiment", "nobody1900")

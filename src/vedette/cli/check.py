@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -33,7 +33,7 @@ from vedette.language.ast import Composite, Expression
 from vedette.language.check import check as check_types
 from vedette.language.check import mistakes
 from vedette.language.checked import Checked
-from vedette.language.lint import Lint
+from vedette.language.lint import Lint, merged
 from vedette.language.normalise import normalise
 from vedette.language.parser import parse
 from vedette.matching.patterns import NEEDS_PATTERN, Predict
@@ -127,7 +127,7 @@ def _check_one(record: SubscriptionRecord, schema: Schema | None, calls: Operato
             if not called:
                 normalise(checked)  # refuses what would become too large
         found += lint(checked)
-        findings.problems += [Problem.of_lint(record, each) for each in _merged(found)]
+        findings.problems += [Problem.of_lint(record, each) for each in merged(found)]
     except (FilterError, NotSupported) as error:
         told: Sequence[FilterError | NotSupported] = ()
         if isinstance(expression, Composite):
@@ -149,19 +149,6 @@ def _unknown_key(record: SubscriptionRecord, key: str) -> Problem:
     hint = f"did you mean `{meant}`?" if meant else f"its parts are {', '.join(f'`{each}`' for each in KEYS)}"
     message = f"`{key}` is no part of a subscription, and changes nothing (here and wherever else it stands)"
     return Problem("warning", "key", record.line, record.id, message, hint)
-
-
-def _merged(lints: Iterable[Lint]) -> Iterable[Lint]:
-    """Of two findings about the same part the second says why: they become one."""
-    found: dict[tuple[str, int, int], Lint] = {}
-    for each in lints:
-        before = found.get((each.code, each.start, each.end))
-        if before is not None and before.message == each.message:
-            continue
-        if before is not None:
-            each = replace(before, message=f"{before.message}: {each.message}", hint=before.hint or each.hint)
-        found[each.code, each.start, each.end] = each
-    return found.values()
 
 
 # ---------------------------------------------------------------- for people

@@ -40,7 +40,9 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rounds, "SIZES", Sizes(50, 700, 2000))
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(  # test_rounds.py has all of them, without Spark
+    "method", [pytest.param(each, marks=[pytest.mark.thorough] * (each != "auto")) for each in METHODS]
+)
 def test_thousands_by_every_method(spark: SparkSession, method: Any) -> None:
     found = CoveringSet(WIDE, method=method, witnesses=True)
     made = Rounds(Jobs(spark), found, WIDE, Settings(method), Sizes(400, 2600, 2600))

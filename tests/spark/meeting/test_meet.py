@@ -72,9 +72,8 @@ def together(found: dict[str, DataFrame]) -> dict[str, set[tuple[str, str]]]:
 
 
 # One group stands for all on every run: `tests/meeting/test_contract.py` has Spark decide thousands of random pairs.
-@pytest.mark.parametrize(
-    "group", [pytest.param(group, marks=[pytest.mark.thorough] * (number > 0)) for number, group in enumerate(GROUPS)]
-)
+@pytest.mark.thorough  # tests/meeting/test_contract.py has Spark meet random constraints, too
+@pytest.mark.parametrize("group", GROUPS)
 def test_random_constraints_meet_as_they_should(spark: SparkSession, group: str) -> None:
     offered, wanted = constraints(group, 150)
     sides = frame(spark, offered), frame(spark, wanted)

@@ -189,24 +189,24 @@ def place_with_files(tmp_path: Path, events: Path) -> Workplace:
 # ---------------------------------------------------------------- polite requests
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.thorough)])
 def test_a_signal_ends_it_well(
-    tmp_path: Path, events: Path, spark: SparkSession, undisturbed: dict[str, list[str]]
+    number: signal.Signals, tmp_path: Path, events: Path, spark: SparkSession, undisturbed: dict[str, list[str]]
 ) -> None:
     place = Workplace(tmp_path)
     place.subscribe(*SUBSCRIPTIONS)
     describe(place, events, files=1)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        enough = seen(place, COMMITTED) + 2
-        log = place.folder / f"{number.name}.log"
-        with started(place.pipeline, log) as process:
-            _wait_for_commits(place, enough, process)
-            process.send_signal(number)
-            assert process.wait(120) == 0, log.read_text()[-6000:]
-        assert "Stopping after the current micro-batch" in log.read_text()
-        assert "Stopped: " in log.read_text()
-        assert "Traceback" not in log.read_text()
-        assert enough <= seen(place, COMMITTED) < FILES
-        assert seen(place, "out/_staging/*") == 0
+    enough = seen(place, COMMITTED) + 2
+    log = place.folder / "run.log"
+    with started(place.pipeline, log) as process:
+        _wait_for_commits(place, enough, process)
+        process.send_signal(number)
+        assert process.wait(120) == 0, log.read_text()[-6000:]
+    assert "Stopping after the current micro-batch" in log.read_text()
+    assert "Stopped: " in log.read_text()
+    assert "Traceback" not in log.read_text()
+    assert enough <= seen(place, COMMITTED) < FILES
+    assert seen(place, "out/_staging/*") == 0
     _to_the_end(place, events, spark)
     for sink, lines in undisturbed.items():
         assert place.lines(sink) == lines, sink

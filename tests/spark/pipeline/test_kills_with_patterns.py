@@ -210,6 +210,7 @@ def undisturbed(
 # ---------------------------------------------------------------- kill -9
 
 
+@pytest.mark.thorough
 def test_kills(
     tmp_path: Path, out_of_order: Path, model: Path, spark: SparkSession, undisturbed: dict[str, list[str]]
 ) -> None:

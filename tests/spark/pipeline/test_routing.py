@@ -99,7 +99,7 @@ def test_nobody_is_no_subscriber(spark: SparkSession) -> None:
 _ALPHABET = "ab*?[]!-^\\.&~|(){}$+\n #é😀"
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     globs=st.lists(st.text(_ALPHABET, min_size=1, max_size=8), min_size=60, max_size=60),
     texts=st.lists(st.text("ab-]!^\\&\n é😀", max_size=6), min_size=60, max_size=60),

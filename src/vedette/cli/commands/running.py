@@ -78,14 +78,16 @@ def bench_command(context: typer.Context) -> None:
 def experiment_command(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="Which one; without it, they are listed.", autocompletion=_experiments),
+        typer.Argument(
+            metavar="[NAME]", help="Which one, or all; without it, they are listed.", autocompletion=_experiments
+        ),
     ] = None,
     folder: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where data and plots go.")] = Path(
         "experiment-output"
     ),
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes, to see that it works.")] = False,
 ) -> None:
-    """Run an experiment of a checkout: the figures of a paper, measured anew."""
+    """Run an experiment of a checkout: the figures of a paper, measured anew; `all` makes a report, too."""
     from vedette.cli.experiment import experiment
 
     raise typer.Exit(experiment(name, folder, quick=quick))

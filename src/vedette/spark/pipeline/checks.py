@@ -9,7 +9,7 @@ from itertools import pairwise
 from vedette.spark.pipeline.draft import Draft
 from vedette.spark.pipeline.fields import shortened
 from vedette.spark.pipeline.mistakes import Found, called
-from vedette.spark.pipeline.models import QUARANTINE
+from vedette.spark.pipeline.models import QUARANTINE, SubscriptionsConfig
 from vedette.spark.pipeline.place_checks import PLACE_CHECKS
 from vedette.spark.pipeline.positions import KeyPath
 from vedette.spark.pipeline.sink_config import JdbcSink, JsonlSink, KafkaSink, ParquetSink, WebhookSink
@@ -136,6 +136,7 @@ def _subscriptions(draft: Draft) -> Iterator[Found]:
             "file": given.file,
             "path": given.path,
             "database": given.database,
+            "service": given.service,
             **({} if given.database is not None else {"table": given.table}),
         },
     )
@@ -149,6 +150,24 @@ def _subscriptions(draft: Draft) -> Iterator[Found]:
         yield Found((*table, "strict"), "`strict` goes with `dialect`", "leave it out")
     if given.password_env is not None and given.database is None:
         yield Found((*table, "password_env"), "`password_env` goes with `database`", "leave it out")
+    yield from _service(given)
+
+
+def _service(given: SubscriptionsConfig) -> Iterator[Found]:
+    table = ("subscriptions",)
+    for key in ("key_env", "stream"):
+        if getattr(given, key) is not None and given.service is None:
+            yield Found((*table, key), f"`{key}` goes with `service`", "leave it out")
+    if given.service is None:
+        return
+    if not given.service.startswith(("http://", "https://")):
+        hint = 'it begins with http:// or https://, e.g. "http://127.0.0.1:8080"'
+        yield Found((*table, "service"), f"{called((*table, 'service'))} is no address of a service", hint)
+    if given.key_env is None:
+        hint = 'name the environment variable that holds it: key_env = "VEDETTE_KEY"'
+        yield Found((*table, "service"), "a service needs the key of a tenant", hint)
+    if given.dialect is not None:
+        yield Found((*table, "dialect"), "a service has translated its rules already", "leave `dialect` out")
 
 
 def _jdbc_addresses(draft: Draft) -> Iterator[Found]:
@@ -167,9 +186,11 @@ def _passwords(draft: Draft) -> Iterator[Found]:
         if isinstance(url, str) and _PASSWORD.search(url):
             better = "`headers_env`" if isinstance(part, WebhookSink) else "`user` and `password_env`"
             yield Found((*path, "url"), f"{called((*path, 'url'))} holds a password", f"take it out, and use {better}")
-    if draft.subscriptions is not None and _PASSWORD.search(draft.subscriptions.database or ""):
-        here = ("subscriptions", "database")
-        yield Found(here, f"{called(here)} holds a password", "take it out, and use `password_env`")
+    if draft.subscriptions is not None:
+        for key, better in (("database", "`password_env`"), ("service", "`key_env`")):
+            if _PASSWORD.search(getattr(draft.subscriptions, key) or ""):
+                here = ("subscriptions", key)
+                yield Found(here, f"{called(here)} holds a password", f"take it out, and use {better}")
 
 
 def _quoted(name: str) -> str:

@@ -46,7 +46,7 @@ def sqlite_file(address: str) -> str | None:
 
 
 class SubscriptionsConfig(Part):
-    """Where subscriptions come from: a file, a table of Spark's catalog, a folder of a table, or a database."""
+    """Where subscriptions come from: a file, a table of Spark's catalog, a folder of a table, a database, a service."""
 
     file: Place | None = None
     """A subscriptions file: JSON lines, YAML or Parquet; with `dialect`, also a file or a folder of rules."""
@@ -70,6 +70,12 @@ class SubscriptionsConfig(Part):
     """A database by its SQLAlchemy address, without a password: `sqlite:///subscriptions.db`."""
     password_env: Variable | None = None
     """The environment variable that holds the database's password."""
+    service: Text | None = None
+    """A service (`vedette serve`) by its address: `http://127.0.0.1:8080`. Those of the tenant whose key it is."""
+    key_env: Variable | None = None
+    """The environment variable that holds the tenant's key."""
+    stream: Text | None = None
+    """Which stream of the service they are for. Default: `default`."""
     refresh: Length | None = None
     """Streams only: look for a new version so often. Default: the one at the start is used to the end."""
 
@@ -105,8 +111,10 @@ class SubscriptionsConfig(Part):
         return self.path if self.dialect == "sigma" and self.format is None else None
 
     @property
-    def kind(self) -> Literal["file", "table", "folder", "database"]:
-        """Which of the four it is."""
+    def kind(self) -> Literal["file", "table", "folder", "database", "service"]:
+        """Which of the five it is."""
+        if self.service is not None:
+            return "service"
         if self.file is not None:
             return "file"
         if self.database is not None:
@@ -117,6 +125,11 @@ class SubscriptionsConfig(Part):
     def password(self) -> SecretStr | None:
         """What `password_env` holds."""
         return None if self.password_env is None else secret(self.password_env)
+
+    @property
+    def key(self) -> SecretStr | None:
+        """What `key_env` holds."""
+        return None if self.key_env is None else secret(self.key_env)
 
 
 class PatternsConfig(Part):

@@ -11,6 +11,7 @@ from vedette.spark.pipeline.failures import explained
 from vedette.spark.pipeline.locations import local
 from vedette.spark.pipeline.remote_storage import RemoteStorage
 from vedette.spark.pipeline.storage import LocalStorage, Storage
+from vedette.spark.service_store import ServiceStore
 from vedette.spark.session import session
 from vedette.spark.stores import DatabaseStore, FileStore, Store, TableStore
 
@@ -75,6 +76,9 @@ def store_of(config: SubscriptionsConfig, spark: SparkSession | None) -> Store:
                 "Hint: name a folder of Parquet files that Spark can read as `path`, or copy the file here"
             )
         return FileStore(path, written=config.written)
+    if config.service is not None:
+        key = None if config.key is None else config.key.get_secret_value()
+        return ServiceStore(config.service, key=key, stream=config.stream or "default")
     if config.database is not None:
         return DatabaseStore(_with_password(config), table=str(config.table), written=config.written)
     if spark is None:
