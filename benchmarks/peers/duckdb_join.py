@@ -17,7 +17,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import duckdb
 import numpy as np
@@ -27,7 +27,16 @@ from numpy.typing import NDArray
 from benchmarks import clock
 from benchmarks.constants import Constraints, Events, Op
 
-Formulation = Callable[["duckdb.DuckDBPyConnection", Constraints], str]
+
+class Tables(Protocol):
+    """Another engine that these queries are put to."""
+
+    def load(self, name: str, table: pa.Table) -> None:
+        """Make a table of it, in place of another of that name."""
+
+
+Connection: TypeAlias = "duckdb.DuckDBPyConnection | Tables"
+Formulation = Callable[[Connection, Constraints], str]
 
 
 @dataclass(frozen=True)
@@ -50,7 +59,7 @@ def closed_bounds(constraints: Constraints) -> tuple[NDArray[np.float64], NDArra
     return low, high
 
 
-def wide(connection: duckdb.DuckDBPyConnection, constraints: Constraints) -> str:
+def wide(connection: Connection, constraints: Constraints) -> str:
     """See above; refused for many attributes, where a row would be mostly infinities."""
     if len(constraints.attributes) > 30:
         return ""
@@ -70,7 +79,7 @@ def wide(connection: duckdb.DuckDBPyConnection, constraints: Constraints) -> str
     return f"select e.event, s.id from events e join subscriptions s on {' and '.join(conditions)}"
 
 
-def access(connection: duckdb.DuckDBPyConnection, constraints: Constraints) -> str:
+def access(connection: Connection, constraints: Constraints) -> str:
     """See above."""
     slots = _load_slots(connection, constraints)
     rest = [f"(size <= {i} or e.list[s.a{i} + 1] between s.l{i} and s.h{i})" for i in range(1, slots)]
@@ -83,7 +92,7 @@ def access(connection: duckdb.DuckDBPyConnection, constraints: Constraints) -> s
     return " union all ".join([*queries, _ALWAYS])
 
 
-def chain(connection: duckdb.DuckDBPyConnection, constraints: Constraints) -> str:
+def chain(connection: Connection, constraints: Constraints) -> str:
     """See above; refused for many slots, where the joins come in a bad order."""
     slots = _load_slots(connection, constraints)
     if slots > 5:
@@ -107,7 +116,7 @@ _FIRST = (("l0 = h0", "v.value = s.l0"), ("l0 != h0", "v.value between s.l0 and 
 _ALWAYS = "select e.event, s.id from events e, subscriptions s where s.size = 0"
 
 
-def _load_slots(connection: duckdb.DuckDBPyConnection, constraints: Constraints) -> int:
+def _load_slots(connection: Connection, constraints: Constraints) -> int:
     """Subscriptions with their constraints in slots, equalities first and narrow ones before wide ones."""
     low, high = closed_bounds(constraints)
     share = _shares(constraints, low, high)
@@ -129,7 +138,7 @@ def _load_slots(connection: duckdb.DuckDBPyConnection, constraints: Constraints)
     return slots
 
 
-def count(connection: duckdb.DuckDBPyConnection, constraints: Constraints) -> str:
+def count(connection: Connection, constraints: Constraints) -> str:
     """See above."""
     low, high = closed_bounds(constraints)
     sizes = np.diff(constraints.start).astype(np.int32)
@@ -159,13 +168,16 @@ def _shares(constraints: Constraints, low: NDArray[np.float64], high: NDArray[np
     return share
 
 
-def _load(connection: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> None:
+def _load(connection: Connection, name: str, table: pa.Table) -> None:
+    if not isinstance(connection, duckdb.DuckDBPyConnection):
+        connection.load(name, table)
+        return
     connection.register("incoming", table)
     connection.execute(f"create or replace table {name} as select * from incoming")
     connection.unregister("incoming")
 
 
-def load_events(connection: duckdb.DuckDBPyConnection, events: Events) -> None:
+def load_events(connection: Connection, events: Events) -> None:
     """`events`, one row each, and `long`, one row per attribute that is present; strings by number."""
     numbers = np.arange(len(events), dtype=np.int32)
     columns = {"event": pa.array(numbers)}

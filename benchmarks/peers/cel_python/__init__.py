@@ -1,0 +1,1 @@
+"""cel-python (PyPI): every rule is evaluated on every event."""

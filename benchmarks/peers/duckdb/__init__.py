@@ -1,0 +1,1 @@
+"""DuckDB: a join where rules are conjunctions of ranges, else a query for each rule."""

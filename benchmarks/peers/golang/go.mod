@@ -1,0 +1,3 @@
+module vedette.benchmarks/harness
+
+go 1.24

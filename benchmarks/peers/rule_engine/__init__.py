@@ -1,0 +1,1 @@
+"""rule-engine (PyPI): every rule is evaluated on every event."""

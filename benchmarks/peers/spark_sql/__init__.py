@@ -1,0 +1,1 @@
+"""Spark SQL on one core: a join where rules are conjunctions of ranges, else a query for each rule."""

@@ -1,0 +1,1 @@
+"""Vedette's patterns, driven as those of its peers are."""
