@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: every workload, index and peer, patterns, operators, covering, meeting, starting."""
+"""`python -m benchmarks`: every workload, index and peer, patterns, operators, covering, meeting, Sigma, starting."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ os.environ.setdefault("NUMBA_NUM_THREADS", "1")  # before anything imports Numba
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from benchmarks import clock, covering, forms, meeting, operators, patterns
+from benchmarks import clock, covering, forms, meeting, operators, patterns, sigma
 from benchmarks.clock import seconds
 from benchmarks.covering_workloads import COVERING as COVERING_WORKLOADS
 from benchmarks.engine import measure_engine
@@ -29,11 +29,12 @@ from benchmarks.startup import measure_startup
 from benchmarks.visits import measure_visits
 from benchmarks.workloads import WORKLOADS
 
-PATTERNS, OPERATORS, COVERING, MEETING = OTHERS = (
+PATTERNS, OPERATORS, COVERING, MEETING, SIGMA = OTHERS = (
     "patterns",
     "operators",
     "covering",
     "meeting",
+    "sigma",
 )  # the workloads that are not of plain filters
 RESULTS = Path(__file__).resolve().parent / "results"
 
@@ -55,6 +56,7 @@ class Plan:
     operators: operators.Sizes | None
     covering: covering.Sizes | None
     meeting: meeting.Sizes | None
+    sigma: sigma.Sizes | None
 
     def sizes_of(self, workload: str, *limits: str) -> list[int]:
         """The sizes that a workload is measured at, within the limits that are named."""
@@ -97,6 +99,8 @@ def stages(plan: Plan) -> Iterator[Stage]:
         for case in plan.meeting.cases:
             yield Stage(f"meeting: {case[0]}, {case[1]} conjuncts", _meeting(plan.meeting, *case))
         yield Stage("meeting: growth", _meeting_growth(plan.meeting))
+    if plan.sigma is not None:
+        yield Stage("rules of Sigma", _sigma(plan.sigma))
     if plan.startup:
         yield Stage("starting a process with and without compiled kernels", _startup)
 
@@ -168,6 +172,10 @@ def _meeting_growth(sizes: meeting.Sizes) -> Callable[[Report], None]:
     return lambda report: meeting.measure_growth(report.meeting, sizes)
 
 
+def _sigma(sizes: sigma.Sizes) -> Callable[[Report], None]:
+    return lambda report: sigma.measure_sigma(report.sigma, sizes)
+
+
 def _visits(values: int, size: int) -> Callable[[Report], None]:
     return lambda report: report.visits.append(measure_visits(values, size))
 
@@ -225,6 +233,7 @@ def plan_of(given: argparse.Namespace) -> Plan:
         operators=operators.Sizes.of(quick=given.quick) if OPERATORS in words else None,
         covering=covering.Sizes.of(quick=given.quick) if COVERING in words else None,
         meeting=meeting.Sizes.of(quick=given.quick) if MEETING in words else None,
+        sigma=sigma.Sizes.of(quick=given.quick) if SIGMA in words else None,
     )
 
 

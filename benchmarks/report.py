@@ -23,6 +23,7 @@ from benchmarks.meeting import MeetingFigures
 from benchmarks.operators import OperatorFigures
 from benchmarks.patterns import Patterns
 from benchmarks.peers.duckdb_join import Joined
+from benchmarks.sigma import SigmaFigures
 from benchmarks.startup import Startup
 from benchmarks.tables import index_table, short, table
 from benchmarks.visits import Visits
@@ -63,6 +64,7 @@ class Report:
     operators: OperatorFigures = field(default_factory=OperatorFigures)
     covering: CoveringFigures = field(default_factory=CoveringFigures)
     meeting: MeetingFigures = field(default_factory=MeetingFigures)
+    sigma: SigmaFigures = field(default_factory=SigmaFigures)
     startup: tuple[Startup, Startup] | None = None
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
@@ -102,10 +104,17 @@ class Report:
             "operators": asdict(self.operators),
             "covering": asdict(self.covering),
             "meeting": {**asdict(self.meeting), "exponents": self.meeting.exponents},
+            "sigma": self._of_sigma(),
             "startup": None
             if self.startup is None
             else {"cold": asdict(self.startup[0]), "cached": asdict(self.startup[1])},
             "notes": self.notes,
+        }
+
+    def _of_sigma(self) -> dict[str, Any]:
+        return {
+            "passes": [{**asdict(row), "events_per_s": row.events_per_s} for row in self.sigma.passes],
+            "queries": [{**asdict(row), "ratio": row.ratio} for row in self.sigma.queries],
         }
 
     def write(self, path: Path) -> None:
@@ -116,7 +125,7 @@ class Report:
     def show(self, console: Console) -> None:
         """All tables that have something in them."""
         of_filters = (self._indexes(), self._engine(), self._peers(), self._growth(), self._visits())
-        others = (self.patterns, self.operators, self.covering, self.meeting)
+        others = (self.patterns, self.operators, self.covering, self.meeting, self.sigma)
         for made in (*of_filters, *(each for figures in others for each in figures.tables())):
             if made.row_count:
                 console.print(made)
@@ -127,7 +136,7 @@ class Report:
                 f"({cold.cpu_s:.1f} s of computing), {cached.wall_s:.2f} s with kernels from the cache "
                 f"({cached.cpu_s:.2f} s of computing, {cached.import_s:.2f} s of it for imports)"
             )
-        for note in (*self.patterns.notes, *self.notes):
+        for note in (*self.patterns.notes, *self.sigma.notes, *self.notes):
             console.print(note)
 
     def _indexes(self) -> Table:

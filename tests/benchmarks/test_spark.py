@@ -84,6 +84,7 @@ def test_answers_that_differ_are_refused(spark: SparkSession, monkeypatch: pytes
         joins.measure(TINY)
 
 
+@pytest.mark.thorough
 def test_each_number_of_cores_has_a_process_of_its_own(tmp_path: Path) -> None:
     events = data.write_events(tmp_path / "events", 1000)
     assert scaling._child(TINY, events, 1, sorted(os.sched_getaffinity(0))[:1]) > 0
