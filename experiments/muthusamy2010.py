@@ -2,42 +2,30 @@
 
 python -m experiments.muthusamy2010 OUT [--quick]
 
-The paper's figures are printed without numbers, so what can be compared is what the text says of them. Where the real
-data are not there, their figure is left out, by name.
+Where the real data are not there, their figure is left out, by name.
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable
-from pathlib import Path
-
 from experiments.muthusamy import forecasts, heat_waves, logins, matching
-from experiments.muthusamy.output import Missing
+from experiments.report.findings import Paper, Part
+from experiments.report.running import main
 
-FIGURES: dict[str, Callable[[Path, bool], str]] = {
-    "Figure 9": matching.run,
-    "Figure 10": forecasts.run,
-    "Figure 11": heat_waves.run,
-    "Logins": logins.run,
-}
-
-
-def run(out: Path, quick: bool) -> str:
-    """Write data and plots under `out`; one line that compares with the paper."""
-    out.mkdir(parents=True, exist_ok=True)
-    told = []
-    for name, figure in FIGURES.items():
-        try:
-            told.append(figure(out, quick))
-        except Missing as missing:
-            told.append(f"{name} is left out: {missing}.")
-    return " ".join(told)
-
+PAPER = Paper(
+    "muthusamy2010",
+    "Muthusamy 2010",
+    "Predictive publish/subscribe matching",
+    "Muthusamy, Liu, Jacobsen",
+    "Composite patterns over several events, and the probability that a partial match completes. The figures are "
+    "printed without numbers, so what can be compared is what the text says of them. `paper` is the paper's own "
+    "formula, which is no probability; `first passage` is the right one.",
+    (
+        Part("Figure 9", matching.figures),
+        Part("Figure 10", forecasts.figures),
+        Part("Figure 11", heat_waves.figures),
+        Part("Logins", logins.figures),
+    ),
+)
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--quick", action="store_true")
-    arguments = parser.parse_args()
-    print(run(arguments.out, arguments.quick))
+    main(PAPER)

@@ -1,10 +1,9 @@
-"""Figures 4 to 8: predicates evaluated for an event, by planner, over one parameter of the workload at a time."""
+"""Predicates evaluated for an event, by planner, over one parameter of the workload at a time (Figures 4 to 8)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,8 @@ from numpy.typing import NDArray
 from experiments.liu import clairvoyant
 from experiments.liu.planners import PLANNERS, measure, plan
 from experiments.liu.workload import Setting, Workload, equally_likely, generate, spread
-from experiments.muthusamy.output import axes, finish
+from experiments.report.tables import clocked
+from experiments.report.tracking import gather
 
 KNOWING = "clairvoyant"
 OUTCOMES = ("equally likely", "spread")
@@ -45,7 +45,7 @@ class Row:
     evaluated: float
     error: float
     of_clairvoyant: float
-    microseconds: float  # of planning, for one evaluation
+    microseconds: float = clocked()  # of planning, for one evaluation
 
 
 def selectivities(workload: Workload, outcomes: str) -> NDArray[np.float64]:
@@ -89,13 +89,13 @@ def rows_of(figure: str, setting: Setting, outcomes: str, events: int) -> list[R
 
 def all_rows(figures: dict[str, tuple[str, tuple[Setting, ...]]], events: dict[str, int]) -> list[Row]:
     """Every figure, with both ways in which predicates come out."""
-    return [
-        row
+    cases = [
+        (figure, setting, outcomes, events["uniform" if setting.zipf is None else "Zipf"])
         for figure, (_, settings) in figures.items()
         for outcomes in OUTCOMES
         for setting in settings
-        for row in rows_of(figure, setting, outcomes, events["uniform" if setting.zipf is None else "Zipf"])
     ]
+    return gather("Figures 4 to 8", cases, lambda case: rows_of(*case))
 
 
 def ratios(rows: Sequence[Row], over: str, under: str, outcomes: str | None = None) -> list[float]:
@@ -106,30 +106,3 @@ def ratios(rows: Sequence[Row], over: str, under: str, outcomes: str | None = No
             workload = (row.outcomes, row.subscriptions, row.predicates, row.longest, row.popularity)
             by.setdefault(workload, {})[row.planner] = row.evaluated
     return [each[over] / each[under] for each in by.values()]
-
-
-def plot(rows: Sequence[Row], figures: dict[str, tuple[str, tuple[Setting, ...]]], out: Path) -> None:
-    """A panel for each figure and each way in which predicates come out."""
-    picture, panels = axes(len(OUTCOMES), len(figures))
-    for panel, (outcomes, figure) in zip(panels, _cells(figures), strict=True):
-        along = figures[figure][0]
-        for planner in (*PLANNERS, KNOWING):
-            own = [row for row in rows if (row.figure, row.outcomes, row.planner) == (figure, outcomes, planner)]
-            dashed = "--" if planner == KNOWING else "-"
-            panel.plot(
-                [getattr(row, along) for row in own],
-                [row.evaluated for row in own],
-                marker="o",
-                linestyle=dashed,
-                label=planner,
-            )
-        if along == "subscriptions":
-            panel.set(xscale="log")
-        finish(panel, f"Figure {figure}, predicates {outcomes}", along, "evaluated per event")
-    picture.suptitle("Liu 2007: predicates evaluated for an event")
-    for suffix in ("png", "svg"):
-        picture.savefig(out / f"liu2007-figures.{suffix}", dpi=150)
-
-
-def _cells(figures: Iterable[str]) -> list[tuple[str, str]]:
-    return [(outcomes, figure) for outcomes in OUTCOMES for figure in figures]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +13,13 @@ from experiments.liu import clairvoyant
 from experiments.liu.figures import draw
 from experiments.liu.planners import Plan, measure, plan
 from experiments.liu.workload import Setting, Workload, generate, spread
-from experiments.muthusamy.output import axes, finish
+from experiments.report.findings import Figure, beyond
+from experiments.report.plots import below, finish, panels
+from experiments.report.tracking import track
 
 SETTINGS = (Setting(20_000, 5_000), Setting(20_000, 5_000, zipf=1.0), Setting(20_000, 30_000, zipf=1.0))
+QUICK_SETTINGS = SETTINGS[1:2]
+EVENTS, QUICK_EVENTS, STRETCH = 300, 40, 20
 _LEARNERS = ("suborder", "adaptive")
 _PRIOR = 4.0  # observations that all other predicates are worth to one of which nothing is known
 _REORDER = 20  # events after which chains are put in order anew
@@ -74,7 +79,7 @@ def _told(made: Plan, selectivity: NDArray[np.float64]) -> Plan:
 def compare(settings: tuple[Setting, ...], events: int, stretch: int) -> list[Row]:
     """Stretches of events, where selectivities are spread."""
     rows = []
-    for setting in settings:
+    for setting in track("Learning", settings):
         workload = generate(setting, seed=5)
         selectivity = spread(workload, seed=1)
         truths = draw(selectivity, events, seed=6)
@@ -89,22 +94,35 @@ def compare(settings: tuple[Setting, ...], events: int, stretch: int) -> list[Ro
     return rows
 
 
-def told(rows: list[Row]) -> str:
-    """How much of what is known has been learned at the end."""
+def figures(quick: bool) -> Iterator[Figure]:
+    """What learning costs."""
+    rows = compare(QUICK_SETTINGS if quick else SETTINGS, QUICK_EVENTS if quick else EVENTS, STRETCH)
     last = max(row.first_event for row in rows)
-    more = [row.learned / row.known - 1 for row in rows if row.first_event == last and row.planner == "adaptive"]
-    begin = [row.learned / row.known - 1 for row in rows if row.first_event == 0 and row.planner == "adaptive"]
-    return (
-        f"Learning selectivities costs adaptive {min(begin):.1%} - {max(begin):.1%} more over its first events, and "
-        f"{min(more):.1%} - {max(more):.1%} after {last:,}."
+    more, begin = (
+        [row.learned / row.known - 1 for row in rows if (row.first_event, row.planner) == (when, "adaptive")]
+        for when in (last, 0)
+    )
+    yield Figure(
+        "learning",
+        "Selectivities that are learned",
+        f"Planners that begin with nothing and learn from what they evaluate, beside those that know selectivities; "
+        f"these are spread, and means are of {STRETCH} events in a row.",
+        {"": rows},
+        plot(rows),
+        [
+            beyond(
+                f"adaptive evaluates {min(begin):.1%} to {max(begin):.1%} more than if it knew them over the first "
+                f"{STRETCH} events, {min(more):.1%} to {max(more):.1%} more after {last:,}"
+            )
+        ],
     )
 
 
-def plot(rows: list[Row], out: Path) -> None:
+def plot(rows: list[Row]) -> Any:
     """Evaluations against those of the schedule that knows, over the events."""
     workloads = list(dict.fromkeys((row.subscriptions, row.predicates, row.popularity) for row in rows))
-    picture, panels = axes(1, len(workloads))
-    for panel, workload in zip(panels, workloads, strict=True):
+    figure, shown = panels(1, len(workloads), 4.4, 3.6)
+    for panel, workload in zip(shown, workloads, strict=True):
         for name in _LEARNERS:
             own = [
                 row
@@ -112,8 +130,9 @@ def plot(rows: list[Row], out: Path) -> None:
                 if (row.subscriptions, row.predicates, row.popularity) == workload and row.planner == name
             ]
             first = [row.first_event for row in own]
-            panel.plot(first, [row.learned / row.clairvoyant for row in own], marker="o", label=f"{name}, learned")
-            panel.plot(first, [row.known / row.clairvoyant for row in own], linestyle="--", label=f"{name}, known")
-        finish(panel, "{:,} subscriptions, {:,} predicates, {}".format(*workload), "event", "of clairvoyant")
-    for suffix in ("png", "svg"):
-        picture.savefig(out / f"liu2007-learning.{suffix}", dpi=150)
+            panel.plot(first, [row.learned / row.clairvoyant for row in own], label=f"{name}, learned")
+            panel.plot(first, [row.known / row.clairvoyant for row in own], ls="--", label=f"{name}, known")
+        title = "{:,} subscriptions, {:,} predicates, {}".format(*workload)
+        finish(panel, "event", "evaluated / clairvoyant", title, legend=False)
+    below(figure, shown[0], 4)
+    return figure

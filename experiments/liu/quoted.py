@@ -15,6 +15,7 @@ from experiments.liu import clairvoyant
 from experiments.liu.figures import draw
 from experiments.liu.planners import PATH, measure, plan, whole_subscriptions
 from experiments.liu.workload import Setting, as_printed, generate
+from experiments.report.tracking import track
 
 _80K = Setting(80_000, 40_000)
 _30K = Setting(20_000, 30_000, zipf=1.0)
@@ -48,7 +49,7 @@ class Quoted:
 def compare(events: int, quoted: dict[Setting, dict[str, int]] = QUOTED) -> list[Quoted]:
     """Each number of the paper beside ours."""
     rows = []
-    for setting, numbers in quoted.items():
+    for setting, numbers in track("Numbers that are printed", quoted.items()):
         workload = generate(setting, seed=setting.subscriptions + setting.predicates)
         selectivity = as_printed(setting)
         truths = draw(selectivity, events, seed=3)
@@ -78,18 +79,3 @@ def compare(events: int, quoted: dict[Setting, dict[str, int]] = QUOTED) -> list
                 )
             )
     return rows
-
-
-def told(rows: list[Quoted]) -> str:
-    """What a reader of the paper wants to know."""
-    possible = [row for row in rows if row.paper >= row.bound]
-    out_of_reach = [row for row in rows if row.paper < row.bound]
-    off = [row.as_reported / row.paper - 1 for row in possible]
-    text = (
-        f"Of the paper's numbers {len(possible)} are met within {min(off):+.0%} .. {max(off):+.0%}, if naive counts "
-        "all predicates in use and Sequential whole subscriptions"
-    )
-    if out_of_reach:
-        numbers = " and ".join(f"{row.paper:,}" for row in out_of_reach)
-        text += f"; {numbers} are below {out_of_reach[0].bound:,.0f}, which its workload needs whatever comes out"
-    return f"{text}."

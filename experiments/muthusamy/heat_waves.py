@@ -8,10 +8,10 @@ and a table of four numbers as a peer, that knows nothing but the length of the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,10 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from experiments.muthusamy.full_model import FullModel
-from experiments.muthusamy.output import axes, finish, save, shared, write_csv
+from experiments.muthusamy.output import shared
+from experiments.report.findings import Figure, Finding, beyond, compared, partly
+from experiments.report.plots import finish, panels, style
+from experiments.report.tracking import track
 from vedette.composite.matcher import PatternMatcher
 from vedette.matching.patterns import PatternRecord, Predict
 from vedette.prediction.context import Mode, Settings
@@ -191,22 +194,47 @@ class Judgement:
         return scores
 
 
-def plot_figure_11(rows: Sequence[Alerts], out: Path) -> None:
-    """The pattern's own chain above, the full model below, both as in the paper."""
-    figure, panels = axes(2, 3)
-    shown = product(("chain, paper", "full model, paper"), ("false_positive", "true_positive", "precision"))
-    for axis, letter, (model, what) in zip(panels, "abcdef", shown, strict=True):
-        for n in LOOK_AHEAD:
-            own = [row for row in rows if (row.model, row.look_ahead) == (model, n)]
-            values = [getattr(row, what) for row in own]
-            axis.plot([row.threshold for row in own], values, marker="o", markersize=3, label=f"n = {n}")
-        finish(axis, f"({letter}) {model}", "threshold", what.replace("_", " "))
-    figure.suptitle("Muthusamy 2010, Figure 11: heat waves, 2005 to 2014")
-    save(figure, out, "figure11")
+Scores = dict[tuple[str, str], Score]
 
 
-def line(alerts: Sequence[Alerts], scores: dict[tuple[str, str], Score], windows: int) -> str:
-    """What came of the paper's claims, and of ours."""
+def figures(quick: bool) -> Iterator[Figure]:
+    """Figure 11, and how good the probabilities are."""
+    calendar = Calendar.read(every=16 if quick else 1)
+    judgement = Judgement(calendar)
+    alerts = [row for n in track("Figure 11", LOOK_AHEAD) for row in judgement.alerts(n)]
+    scores = judgement.scores()
+    yield Figure(
+        "figure11",
+        "Figure 11",
+        f"Five days in a row above 86 °F (30 °C) in {len(calendar.codes)} cities, {judgement.windows:,} such windows; "
+        "learnt from the years before 2005, judged on later ones, on hot days that are not yet a wave. `chain` is the "
+        "pattern's own of 5 states, `full model` the hand-made one of 1365.",
+        {"": alerts},
+        plot(alerts),
+        findings(alerts),
+    )
+    style()
+    yield Figure(
+        "heat-waves",
+        "Heat waves: how good the probabilities are",
+        f"The same days, n = {WITHIN}. Brier score, Matthews' correlation, AUC and the decile that is farthest off; "
+        "`streak table` is a peer of four numbers that knows only how many hot days there were.",
+        {
+            "": [
+                Quality(*key, score.forecasts, score.brier, score.mcc, score.auc, score.worst_gap())
+                for key, score in scores.items()
+            ],
+            "calibration": [
+                Calibration(*key, **decile._asdict()) for key, score in scores.items() for decile in score.calibration()
+            ],
+        },
+        calibration_plot({name: scores[name, "hot"] for name in (PEER, *CHAINS)}),
+        quality(scores),
+    )
+
+
+def findings(alerts: Sequence[Alerts]) -> list[Finding]:
+    """§6.2 of Figure 11."""
     near, far = min(LOOK_AHEAD), max(LOOK_AHEAD)
 
     def sums(model: str, n: int) -> tuple[int, float]:
@@ -214,46 +242,65 @@ def line(alerts: Sequence[Alerts], scores: dict[tuple[str, str], Score], windows
         true, false = sum(row.true_positive for row in own), sum(row.false_positive for row in own)
         return true + false, true / max(1, true + false)
 
-    (few, low), (full_few, full_low) = sums("chain, paper", far), sums("full model, paper", far)
+    (many, chain), (full_many, full) = (sums(f"{model}, paper", far) for model in ("chain", "full model"))
+    closest, full_closest = (sums(f"{model}, paper", near)[1] for model in ("chain", "full model"))
     confident = {
         model: sum(r.true_positive for r in alerts if (r.model, r.threshold) == (model, THRESHOLDS[-1]))
-        for model in ("chain", "full model")
+        for model in ("chain, paper", "full model, paper", "chain", "full model")
     }
-    told = "; ".join(
-        f"{name} {own.brier:.4f} / {own.mcc:.3f} / {own.auc:.3f} / {own.worst_gap():.3f} ({of_all.worst_gap():.3f})"
+    return [
+        compared(
+            "§6.2",
+            "the generated chain makes more predictions than the full model",
+            f"{many:,} against {full_many:,} for n = {far}, summed over thresholds",
+            many > full_many,
+        ),
+        compared(
+            "§6.2",
+            "far ahead the generated chain is much more precise",
+            f"{chain:.2f} against {full:.2f} for n = {far}, {closest:.2f} against {full_closest:.2f} for n = {near}",
+            partly(chain > full, chain > 1.1 * full),
+            why="with the same formula and years both find nearly the same: the full model knows all that the chain "
+            "does, and enough days to learn from, so nothing makes it worse",
+        ),
+        compared(
+            "§6.2",
+            f"no true positives with a threshold above {THRESHOLDS[-1]}",
+            f"at {THRESHOLDS[-1]}: {confident['chain']:,} and {confident['full model']:,} in first passage, "
+            f"{confident['chain, paper']:,} and {confident['full model, paper']:,} by the paper's formula",
+            partly(
+                confident["chain"] == confident["full model"] == 0,
+                confident["chain, paper"] == confident["full model, paper"] == 0,
+            ),
+            why="the paper's sum over steps is no probability: for longer look-aheads it exceeds 1, and with it any "
+            "threshold",
+        ),
+    ]
+
+
+def quality(scores: Scores) -> list[Finding]:
+    """What a probability is judged by; the paper does not."""
+    days = "not yet a wave"
+    told = [
+        beyond(
+            f"{name}: Brier {own.brier:.4f}, MCC {own.mcc:.3f}, AUC {own.auc:.3f}, worst decile off by "
+            f"{own.worst_gap():.3f}"
+        )
         for name in (PEER, *CHAINS, *FULL)
-        for own, of_all in [(scores[name, "not yet a wave"], scores[name, "all"])]
-    )
-    return (
-        f"Figure 11: {windows:,} windows of five hot days; summed over thresholds the generated chain makes {few:,} "
-        f"predictions for n = {far}, the full model {full_few:,} (paper: the generated one more), with precision "
-        f"{sums('chain, paper', near)[1]:.2f} and {sums('full model, paper', near)[1]:.2f} for n = {near}, {low:.2f} "
-        f"and {full_low:.2f} for n = {far} (paper: the generated one is better far ahead); true positives at a "
-        f"threshold of {THRESHOLDS[-1]}: {confident['chain']:,} and {confident['full model']:,} in first passage "
-        f"(paper: none above it). Brier / MCC / AUC / worst decile (of all days) on hot days that are not yet a wave, "
-        f"n = {WITHIN}: {told} (aims: Brier and MCC as good as the streak table's, better with features and context; "
-        f"no decile off by more than {GAP})."
-    )
+        for own in [scores[name, days]]
+    ]
+    best, peer = scores["chain, context, features", days], scores[PEER, days]
+    verdict = "better" if best.brier < peer.brier and best.mcc > peer.mcc else "not better"
+    return [*told, beyond(f"with context and features the chain is {verdict} than the streak table, in Brier and MCC")]
 
 
-def run(out: Path, quick: bool) -> str:
-    """Measure, write, plot; what it says beside the paper."""
-    judgement = Judgement(Calendar.read(every=16 if quick else 1))
-    alerts = [row for n in LOOK_AHEAD for row in judgement.alerts(n)]
-    scores = judgement.scores()
-    write_csv(out / "muthusamy2010-figure11.csv", alerts)
-    write_csv(
-        out / "muthusamy2010-figure11-scores.csv",
-        [
-            Quality(*key, score.forecasts, score.brier, score.mcc, score.auc, score.worst_gap())
-            for key, score in scores.items()
-        ],
-    )
-    write_csv(
-        out / "muthusamy2010-figure11-calibration.csv",
-        [Calibration(*key, **decile._asdict()) for key, score in scores.items() for decile in score.calibration()],
-    )
-    plot_figure_11(alerts, out)
-    shown = {name: scores[name, "hot"] for name in (PEER, *CHAINS)}
-    save(calibration_plot(shown), out, "figure11-calibration")
-    return line(alerts, scores, judgement.windows)
+def plot(rows: Sequence[Alerts]) -> Any:
+    """The pattern's own chain above, the full model below, both as in the paper."""
+    figure, shown = panels(2, 3)
+    each = product(("chain, paper", "full model, paper"), ("false_positive", "true_positive", "precision"))
+    for panel, letter, (model, what) in zip(shown, "abcdef", each, strict=True):
+        for n in LOOK_AHEAD:
+            own = [row for row in rows if (row.model, row.look_ahead) == (model, n)]
+            panel.plot([row.threshold for row in own], [getattr(row, what) for row in own], label=f"n = {n}")
+        finish(panel, "threshold", what.replace("_", " "), f"({letter}) {model}")
+    return figure

@@ -7,16 +7,17 @@ of that address? Its peer says always how often that was so in the first half.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from experiments.muthusamy.output import save, shared, write_csv
+from experiments.muthusamy.output import shared
+from experiments.report.findings import Figure, Finding, beyond
+from experiments.report.plots import style
 from vedette.composite.matcher import PatternMatcher
 from vedette.matching.patterns import PatternRecord, Predict
 from vedette.prediction.context import Settings
@@ -128,35 +129,45 @@ def scores(events: pa.Table) -> dict[str, Score]:
     return found
 
 
-def line(found: Sequence[Count], judged: dict[str, Score]) -> str:
-    """What was found, and how good forecasts are."""
-    each = ", ".join(f"{one.matches}/{one.addresses} in {one.data}{'' if one.right else ' (WRONG)'}" for one in found)
-    told = "; ".join(f"{name} {score.brier:.4f} / {score.mcc:.3f} / {score.auc:.3f}" for name, score in judged.items())
-    return (
-        f"Logins: matches/addresses {each}, {'all' if all(one.right for one in found) else 'NOT all'} as counted "
-        f"before; success after failures within {WITHIN} sessions, Brier / MCC / AUC: {told}."
-    )
-
-
-def run(out: Path, quick: bool) -> str:
-    """Count, judge, write, plot; the data are small, so that quick is the same."""
+def figures(quick: bool) -> Iterator[Figure]:
+    """Count and judge; the data are small, so that quick is the same."""
     del quick
     found, judged = counts(), scores(sessions())
-    write_csv(out / "muthusamy2010-logins.csv", found)
-    write_csv(
-        out / "muthusamy2010-logins-scores.csv",
-        [
-            Quality(
-                name,
-                score.forecasts,
-                (score.true_positive + score.false_negative) / max(1, score.forecasts),
-                score.brier,
-                score.mcc,
-                score.auc,
-                score.worst_gap(),
-            )
-            for name, score in judged.items()
-        ],
+    style()
+    yield Figure(
+        "logins",
+        "Logins (not in the paper)",
+        "Patterns over the lines of two logs of SSH and the sessions of a honeypot, counted by other means before; "
+        f"and, of the honeypot, whether a login succeeds after three that failed within the next {WITHIN} sessions of "
+        "an address, learnt from the first half and judged on the second.",
+        {
+            "": found,
+            "scores": [
+                Quality(
+                    name,
+                    score.forecasts,
+                    (score.true_positive + score.false_negative) / max(1, score.forecasts),
+                    score.brier,
+                    score.mcc,
+                    score.auc,
+                    score.worst_gap(),
+                )
+                for name, score in judged.items()
+            ],
+        },
+        calibration_plot(judged),
+        findings(found, judged),
     )
-    save(calibration_plot(judged), out, "logins-calibration")
-    return line(found, judged)
+
+
+def findings(found: Sequence[Count], judged: dict[str, Score]) -> list[Finding]:
+    """What was found, and how good forecasts are."""
+    each = ", ".join(f"{one.matches} in {one.data}{'' if one.right else ' (WRONG)'}" for one in found)
+    right = "all" if all(one.right for one in found) else "NOT all"
+    return [
+        beyond(f"matches: {each}; {right} as counted before"),
+        *(
+            beyond(f"{name}: Brier {score.brier:.4f}, MCC {score.mcc:.3f}, AUC {score.auc:.3f}")
+            for name, score in judged.items()
+        ),
+    ]

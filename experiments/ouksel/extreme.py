@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import product
+from typing import Any
 
 import numpy as np
 
 from benchmarks.micro.covering import Question
-from experiments.muthusamy.output import axes, finish
-from experiments.ouksel.output import save, write
 from experiments.ouksel.scenarios import EXTREME
+from experiments.report.findings import Figure, Finding, beyond, compared, partly
+from experiments.report.plots import finish, panels
+from experiments.report.tables import only
+from experiments.report.tracking import gather
 from vedette.covering.decide import Decision, decide
 
 CANDIDATES, ATTRIBUTES = 50, 5
@@ -80,51 +83,128 @@ def _sampled(asked: Sequence[Question], error: float) -> list[Decision]:
     return [decide(*question, method="sampling", error=error, seed=seed) for seed, question in enumerate(asked)]
 
 
-def run(out: Path, quick: bool) -> str:
-    """Write data and plots; what the paper says of them, beside ours."""
+def figures(quick: bool) -> Iterator[Figure]:
+    """Both figures, of the same questions."""
     sizes = QUICK if quick else FULL
-    rows = [
-        row for cut_along, runs in sizes.runs.items() for gap in sizes.gaps for row in measure(cut_along, gap, runs)
+    cases = product(sizes.runs, sizes.gaps)
+    rows = gather("Figures 11 and 12", cases, lambda case: measure(*case, sizes.runs[case[0]]))
+    point = ("cut_along", "gap", "method", "error", "runs")
+    yield Figure(
+        "figure11",
+        "Figure 11",
+        f"{CANDIDATES} candidates cover a box over {ATTRIBUTES} attributes entirely, but for a gap in one of them; "
+        f"{sizes.runs[THE_PAPERS]:,} questions for each gap.",
+        {"": only(rows, *point, "work")},
+        guesses_plot(rows),
+        guesses(rows),
+    )
+    yield Figure(
+        "figure12",
+        "Figure 12",
+        "The same questions as in Figure 11, and as many answers that are wrong: covered, where there is a gap. Beside "
+        "it another reading: the union covers the box entirely but for the gap, and is cut along all attributes.",
+        {"": only(rows, *point, "false_covered", "proved")},
+        wrong_plot(rows),
+        wrong(rows),
+    )
+
+
+def _papers(rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows if row.cut_along == THE_PAPERS and row.method != AUTO]
+
+
+def guesses(rows: Sequence[Row]) -> list[Finding]:
+    """§6.3 of Figure 11."""
+    sampled = _papers(rows)
+    gaps = sorted({row.gap for row in sampled})
+    work = {gap: [row.work for row in sampled if row.gap == gap] for gap in gaps}
+    apart = max(max(each) / min(each) for each in work.values())
+    expected = max(abs(np.mean(each) * gap - 1) for gap, each in work.items())
+    return [
+        compared(
+            "§6.3",
+            "the average number of guesses is similar for all error probabilities",
+            f"{_range(work[gaps[0]])} at a gap of {gaps[0]:.1%}, {_range(work[gaps[-1]])} at {gaps[-1]:.1%}; for the "
+            f"same gap they differ by a factor of {apart:.2f} at most",
+            apart < 1.5,
+        ),
+        compared(
+            "§6.3",
+            "it depends on the gap's share of the attribute's range",
+            f"it is 1 / gap, within {expected:.0%} at every gap",
+            expected < 0.2,
+        ),
     ]
-    write(out, "figures11-12", rows)
-    plot(rows, out)
-    return told(rows)
 
 
-def plot(rows: Sequence[Row], out: Path) -> None:
-    """Guesses, and wrong answers."""
-    picture, panels = axes(1, 2)
+def wrong(rows: Sequence[Row]) -> list[Finding]:
+    """§6.3 of Figure 12."""
+    sampled, exact = _papers(rows), [row for row in rows if row.method == AUTO]
+    smallest = min(row.gap for row in rows)
+    by_error = {error: [row for row in sampled if row.error == error] for error in ERRORS}
+    strict = [row for row in by_error[min(ERRORS)] if row.gap > 0.01]
+    loose = [row for row in by_error[max(ERRORS)] if row.gap >= 0.02]
+    totals = [sum(row.false_covered for row in by_error[error]) for error in sorted(ERRORS)]
+    at = " / ".join(_false(row for row in by_error[error] if row.gap == smallest) for error in ERRORS)
+    beside = [row for row in rows if row.cut_along != THE_PAPERS and row.method != AUTO]
+    falling = all(own[0].false_covered >= own[-1].false_covered for own in by_error.values())
+    return [
+        compared(
+            "§6.3",
+            "always right for δ < 1e-6 and gaps of more than 1 %",
+            f"wrong in {_false(strict)} at δ = 1e-10 above 1 %",
+            sum(row.false_covered for row in strict) == 0,
+            why="the number of guesses comes from algorithm 2, whose estimate of the gap is no lower bound: a δ of "
+            "1e-10 is not what it delivers",
+        ),
+        compared(
+            "§6.3",
+            "few wrong answers at δ = 1e-3 from a gap of 2 % on",
+            f"wrong in {_false(loose)}, {_share(loose):.1%}",
+            _share(loose) < 0.05,
+        ),
+        compared(
+            "§6.3",
+            "more of them with a larger δ, fewer with a larger gap",
+            f"{' / '.join(f'{total:,}' for total in totals)} over all gaps at δ = 1e-10 / 1e-6 / 1e-3; {at} at "
+            f"{smallest:.1%}, δ = 1e-3 / 1e-6 / 1e-10",
+            partly(totals == sorted(totals), falling),
+        ),
+        beyond(f"if the cover is cut along all attributes, sampling is wrong in {_false(beside)}"),
+        beyond(
+            f"the exact decision is wrong in {_false(exact)}, and shows a point that no candidate has in "
+            f"{sum(row.proved for row in exact):,}"
+        ),
+    ]
+
+
+def _curves(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:
     for method, error in dict.fromkeys((row.method, row.error) for row in rows):
         own = [row for row in rows if (row.cut_along, row.method, row.error) == (THE_PAPERS, method, error)]
-        label = f"sampling, δ = {error:.0e}" if error else "exact"
-        gaps = [100 * row.gap for row in own]
-        if error:
-            panels[0].plot(gaps, [row.work for row in own], marker="o", label=label)
-        panels[1].plot(gaps, [100 * row.false_covered / row.runs for row in own], marker="o", label=label)
-    finish(panels[0], "Figure 11: guesses made", "gap, % of the attribute", "guesses")
-    finish(panels[1], "Figure 12: wrongly said to be covered", "gap, % of the attribute", "% of the runs")
-    picture.suptitle(f"Ouksel 2006: extreme non-cover, k = {CANDIDATES}, m = {ATTRIBUTES}")
-    save(picture, out, "figures11-12")
+        yield f"sampling, δ = {error:.0e}" if error else "exact", own
 
 
-def told(rows: Sequence[Row]) -> str:
-    """What the text of the paper says of its figures, and what is here."""
-    sampled = [row for row in rows if row.cut_along == THE_PAPERS and row.method != AUTO]
-    exact = [row for row in rows if row.method == AUTO]
-    smallest, widest = (pick(row.gap for row in rows) for pick in (min, max))
-    wrong = {error: _false(row for row in sampled if row.error == error and row.gap == smallest) for error in ERRORS}
-    strict = _false(row for row in sampled if row.error < 1e-6 and row.gap > 0.01)
-    loose = _false(row for row in sampled if row.error == max(ERRORS) and row.gap >= 0.02)
-    beside = _false(row for row in rows if row.cut_along != THE_PAPERS and row.method != AUTO)
-    work = {gap: [row.work for row in sampled if row.gap == gap] for gap in (smallest, widest)}
-    return (
-        f"Figures 11 and 12: {_range(work[smallest])} guesses at a gap of {smallest:.1%}, {_range(work[widest])} at "
-        f"{widest:.1%}, nearly whatever δ is, as in the paper; sampling says covered of what is not in "
-        f"{' / '.join(wrong.values())} runs at {smallest:.1%} (δ = 1e-3 / 1e-6 / 1e-10), in {loose} at δ = 1e-3 from "
-        f"2 % on (paper: few), in {strict} at δ < 1e-6 above 1 % (paper: none), and in {beside} if the cover is cut "
-        f"along all attributes. The exact decision does so in {_false(exact)}, and shows a point in "
-        f"{sum(row.proved for row in exact):,}."
-    )
+def guesses_plot(rows: Sequence[Row]) -> Any:
+    """Guesses by gap."""
+    figure, (panel,) = panels(1, 1, 6.0, 3.6)
+    for label, own in _curves(rows):
+        if own[0].error:
+            panel.plot([100 * row.gap for row in own], [row.work for row in own], label=label)
+    finish(panel, "gap, % of the attribute's range", "guesses made, on average")
+    return figure
+
+
+def wrong_plot(rows: Sequence[Row]) -> Any:
+    """Wrong answers by gap."""
+    figure, (panel,) = panels(1, 1, 6.0, 3.6)
+    for label, own in _curves(rows):
+        panel.plot([100 * row.gap for row in own], [row.false_covered for row in own], label=label)
+    finish(panel, "gap, % of the attribute's range", f"wrongly covered, of {own[0].runs:,}")
+    return figure
+
+
+def _share(rows: Sequence[Row]) -> float:
+    return sum(row.false_covered for row in rows) / sum(row.runs for row in rows)
 
 
 def _false(rows: Iterable[Row]) -> str:

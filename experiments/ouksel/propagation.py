@@ -8,15 +8,17 @@ that is not covered is known.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import product
+from typing import Any
 
 import numpy as np
 
-from experiments.muthusamy.output import axes, finish
-from experiments.ouksel.output import save, write
 from experiments.ouksel.scenarios import extreme_non_cover
+from experiments.report.findings import Figure, Finding, compared
+from experiments.report.plots import COLOURS, below, finish, panels
+from experiments.report.tracking import track
 from vedette.covering.sampling import found_along_path, guess
 
 GAP = 0.02  # of the box: the probability that a guess finds a point that is not covered
@@ -70,58 +72,69 @@ def found_at(publishing: float, guesses: int, brokers: int, trials: int) -> list
 def measure(sizes: Sizes) -> list[Row]:
     """Both readings and the simulation, for every length of the chain."""
     rows = []
-    for publishing in sizes.publishing:
-        for guesses in sizes.guesses:
-            at = np.array(found_at(publishing, guesses, sizes.brokers, sizes.trials))
-            for brokers in range(1, sizes.brokers + 1):
-                share = float(((at > 0) & (at <= brokers)).mean())
-                rows.append(
-                    Row(
-                        publishing,
-                        guesses,
-                        brokers,
-                        found_along_path(publishing, publishing, guesses, brokers),
-                        found_along_path(publishing, GAP, guesses, brokers),
-                        share,
-                        float(np.sqrt(share * (1 - share) / sizes.trials)),
-                    )
+    for publishing, guesses in track("Equation 2", product(sizes.publishing, sizes.guesses)):
+        at = np.array(found_at(publishing, guesses, sizes.brokers, sizes.trials))
+        for brokers in range(1, sizes.brokers + 1):
+            share = float(((at > 0) & (at <= brokers)).mean())
+            rows.append(
+                Row(
+                    publishing,
+                    guesses,
+                    brokers,
+                    found_along_path(publishing, publishing, guesses, brokers),
+                    found_along_path(publishing, GAP, guesses, brokers),
+                    share,
+                    float(np.sqrt(share * (1 - share) / sizes.trials)),
                 )
+            )
     return rows
 
 
-def run(out: Path, quick: bool) -> str:
-    """Write data and a plot; which reading is right."""
-    rows = measure(QUICK if quick else FULL)
-    write(out, "equation2", rows)
-    plot(rows, out)
-    return told(rows)
+def figures(quick: bool) -> Iterator[Figure]:
+    """Both readings beside what happens."""
+    sizes = QUICK if quick else FULL
+    rows = measure(sizes)
+    yield Figure(
+        "equation2",
+        "Equation 2",
+        f"A subscription with {GAP:.0%} that nobody covers travels along {sizes.brokers} brokers, each of which has "
+        f"the publication with probability ρ, and makes d guesses; {sizes.trials:,} walks. Points are simulated, with "
+        "two standard errors.",
+        {"": rows},
+        plot(rows),
+        findings(rows),
+    )
 
 
-def plot(rows: Sequence[Row], out: Path) -> None:
+def plot(rows: Sequence[Row]) -> Any:
     """A panel for each probability that a broker has the publication."""
     publishing = list(dict.fromkeys(row.publishing for row in rows))
-    picture, panels = axes(1, len(publishing))
-    for panel, one in zip(panels, publishing, strict=True):
-        for number, guesses in enumerate(dict.fromkeys(row.guesses for row in rows)):
+    figure, shown = panels(1, len(publishing), 4.8, 3.9)
+    for panel, one in zip(shown, publishing, strict=True):
+        for colour, guesses in zip(COLOURS, dict.fromkeys(row.guesses for row in rows), strict=False):
             own = [row for row in rows if (row.publishing, row.guesses) == (one, guesses)]
-            brokers, color = [row.brokers for row in own], f"C{number}"
-            panel.plot(brokers, [row.meant for row in own], color=color, label=f"d = {guesses}, ρ_w is meant")
-            panel.plot(
-                brokers, [row.printed for row in own], color=color, linestyle=":", label=f"d = {guesses}, printed"
-            )
-            panel.errorbar(
-                brokers, [row.simulated for row in own], [2 * row.error for row in own], color=color, fmt="o", ms=3
-            )
-        finish(panel, f"a broker has it with ρ = {one}", "brokers in the chain", "probability that it is found")
-    picture.suptitle(f"Ouksel 2006, equation 2: ρ_w = {GAP}; points are simulated")
-    save(picture, out, "equation2")
+            brokers = [row.brokers for row in own]
+            for name, style in (("meant", "-"), ("printed", ":")):
+                values = [getattr(row, name) for row in own]
+                panel.plot(brokers, values, color=colour, ls=style, marker="", label=f"d = {guesses}, {name}")
+            errors = [2 * row.error for row in own]
+            panel.errorbar(brokers, [row.simulated for row in own], errors, color=colour, fmt="o", ms=3)
+        finish(panel, "brokers in the chain", "probability that it is found", f"ρ = {one}", legend=False)
+    below(figure, shown[0], 3)
+    return figure
 
 
-def told(rows: Sequence[Row]) -> str:
+def findings(rows: Sequence[Row]) -> list[Finding]:
     """How far each reading is from what happens."""
     off = {name: max(abs(getattr(row, name) - row.simulated) for row in rows) for name in ("printed", "meant")}
     widest = max(row.error for row in rows)
-    return (
-        f"Equation 2: with ρ_w for the guesses it is {off['meant']:.3f} from the simulation at most (standard error "
-        f"{widest:.3f}), as printed with one ρ {off['printed']:.3f}."
-    )
+    return [
+        compared(
+            "§5",
+            "equation 2, with one ρ for two things, gives the probability that the publication is found",
+            f"as printed it is up to {off['printed']:.3f} from the simulation; with ρ_w, the probability that a guess "
+            f"finds a point outside, for the guesses it is {off['meant']:.3f} at most (standard error {widest:.3f})",
+            off["printed"] < 5 * widest,
+            why="the printed formula takes the probability that a broker has the publication for that of a guess",
+        )
+    ]

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from itertools import product
 
 import numpy as np
 
 from benchmarks.micro.covering import Question
-from experiments.muthusamy.output import axes, finish
-from experiments.ouksel.output import save, timed, write
 from experiments.ouksel.scenarios import ANYWHERE, FROM_A_SIDE, NON_COVER, REDUNDANT, Make, needed
+from experiments.ouksel.timing import timed
+from experiments.report.tables import clocked
+from experiments.report.tracking import track
 from vedette.covering.conflict import minimized_cover_set
 from vedette.covering.decide import decide
 from vedette.covering.paper import algorithm_4
@@ -55,9 +54,9 @@ class Row:
     sampling_wrong: int  # likewise: a box that is covered it never takes for another
     auto_wrong: int
     auto_uncertain: int
-    auto_per_second: float
-    paper_per_second: float  # the paper's order, on `timed` of the runs
-    table_per_second: float  # of it, without the guesses: the table of all pairs, and MCS
+    auto_per_second: float = clocked()
+    paper_per_second: float = clocked()  # the paper's order, on `timed` of the runs
+    table_per_second: float = clocked()  # of it, without the guesses: the table of all pairs, and MCS
 
 
 def measure(scenario: str, lie: str, attributes: int, candidates: int, runs: int, also_timed: int) -> Row:
@@ -105,82 +104,12 @@ def _log_guesses(question: Question) -> float:
     return math.log10(guesses if guesses < math.inf else -math.log(ERROR) / probability)
 
 
-def run(out: Path, quick: bool) -> str:
-    """Write data and plots; what the paper says of them, beside ours."""
-    sizes = QUICK if quick else FULL
+def all_rows(sizes: Sizes) -> list[Row]:
+    """Both scenarios, with candidates that lie in both ways."""
     for scenario in SCENARIOS:
         measure(scenario, ANYWHERE, 10, 40, 5, 5)  # compiles all that is timed
-    rows = [
+    cases = product(SCENARIOS, (FROM_A_SIDE, ANYWHERE), sizes.attributes, sizes.candidates)
+    return [
         measure(scenario, lie, attributes, candidates, sizes.runs if lie == FROM_A_SIDE else sizes.timed, sizes.timed)
-        for scenario in SCENARIOS
-        for lie in (FROM_A_SIDE, ANYWHERE)
-        for attributes in sizes.attributes
-        for candidates in sizes.candidates
+        for scenario, lie, attributes, candidates in track("Figures 6 to 10", cases)
     ]
-    write(out, "figures6-10", rows)
-    plot(rows, out)
-    return told(rows)
-
-
-def _of(rows: Sequence[Row], scenario: str, lie: str) -> list[Row]:
-    return [row for row in rows if (row.scenario, row.candidates_lie) == (scenario, lie)]
-
-
-def plot(rows: Sequence[Row], out: Path) -> None:
-    """Five panels for the paper's figures, and one for speed."""
-    picture, panels = axes(2, 3)
-    for panel, figure, scenario in ((panels[0], 6, REDUNDANT_COVERING), (panels[1], 8, NON_COVERING)):
-        for lie, style in ((FROM_A_SIDE, "-"), (ANYWHERE, ":")):
-            _lines(panel, _of(rows, scenario, lie), "removed", lie, style)
-        finish(panel, f"Figure {figure}: {scenario}", "candidates", "dropped by MCS, of the redundant ones")
-    for panel, figure, scenario in ((panels[3], 7, REDUNDANT_COVERING), (panels[4], 9, NON_COVERING)):
-        for field, style in (("log_before", ":"), ("log_after", "-")):
-            name = "all" if field == "log_before" else "after MCS"
-            _lines(panel, _of(rows, scenario, FROM_A_SIDE), field, name, style)
-        finish(panel, f"Figure {figure}: {scenario}", "candidates", "log10 of the guesses needed")
-    _lines(panels[2], _of(rows, NON_COVERING, FROM_A_SIDE), "guesses", FROM_A_SIDE, "-")
-    finish(panels[2], "Figure 10: non-cover", "candidates", "guesses made")
-    for field, style in (("auto_per_second", "-"), ("paper_per_second", ":")):
-        name = "exact" if field == "auto_per_second" else "the paper's order"
-        _lines(panels[5], _of(rows, REDUNDANT_COVERING, FROM_A_SIDE), field, name, style)
-    panels[5].set(yscale="log")
-    finish(panels[5], "Redundant covering", "candidates", "decisions per second")
-    picture.suptitle("Ouksel 2006: is a box covered by k candidates with m attributes?")
-    save(picture, out, "figures6-10")
-
-
-def _lines(panel: Any, rows: Sequence[Row], field: str, name: str, style: str) -> None:
-    for number, attributes in enumerate(sorted({row.attributes for row in rows})):
-        own = [row for row in rows if row.attributes == attributes]
-        panel.plot(
-            [row.candidates for row in own],
-            [getattr(row, field) for row in own],
-            marker="o",
-            linestyle=style,
-            color=f"C{number}",
-            label=f"m = {attributes}, {name}",
-        )
-
-
-def told(rows: Sequence[Row]) -> str:
-    """What the text of the paper says of its figures, and what is here."""
-    redundant, free = (_of(rows, scenario, FROM_A_SIDE) for scenario in SCENARIOS)
-    hard = [row for row in _of(rows, REDUNDANT_COVERING, ANYWHERE) if row.candidates >= 100]
-    at = next(row for row in redundant if row.attributes == 10 and row.candidates == 100)
-    faster = [row.auto_per_second / row.paper_per_second for row in rows]
-    without = [row.auto_per_second / row.table_per_second for row in rows]
-    sampled = [row for row in rows if row.scenario == NON_COVERING]
-    return (
-        f"Figures 6 - 10: MCS drops at least {min(row.removed for row in redundant):.1%} of redundant candidates "
-        f"(paper 80 - 100 %) and {min(row.removed for row in free):.1%} where the box is not covered (paper: more); "
-        f"d goes from 10^{at.log_before:.1f} to 10^{at.log_after:.1f} at k = 100, m = 10 (paper < 10^5); "
-        f"{max(row.guesses for row in free):.2f} guesses at most in Figure 10 (paper < 0.5). If candidates may lie "
-        f"anywhere, MCS drops {max(row.removed for row in hard):.0%} at most from k = 100 on, and d stays at "
-        f"10^{min(row.log_after for row in hard):.0f} and more. The exact decision was wrong "
-        f"{sum(row.auto_wrong for row in rows)} times and uncertain {sum(row.auto_uncertain for row in rows)} times "
-        f"in {sum(row.runs for row in rows):,}, sampling wrong {sum(row.sampling_wrong for row in sampled)} times in "
-        f"{sum(row.runs for row in sampled):,} where the box is not covered. The exact one makes "
-        f"{min(row.auto_per_second for row in rows):,.0f} - {max(row.auto_per_second for row in rows):,.0f} decisions "
-        f"a second, {min(faster):.1f} - {max(faster):,.0f} times as many as the paper's order, {min(without):.1f} - "
-        f"{max(without):.1f} times as many as its table and MCS alone."
-    )

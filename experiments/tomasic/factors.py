@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 from benchmarks.meeting_workloads import Factors, Name
-from experiments.muthusamy.output import axes, finish
-from experiments.tomasic.measuring import ENGINES, Row, measure, save, write
-
-WORKLOADS: tuple[Name, ...] = ("fixed", "proportional", "large-intermediate-results", "fixed-geometric")
+from experiments.report.findings import Figure, beyond
+from experiments.report.plots import panels
+from experiments.report.tracking import gather
+from experiments.tomasic.measuring import ENGINES, WORKLOADS, Row, measure
 
 
 @dataclass(frozen=True)
@@ -28,34 +28,45 @@ FULL = Sizes((1, 100), (1_000, 100_000), (1, 50), 5)
 QUICK = Sizes((1, 20), (500, 5_000), (1, 50), 2)
 
 
-def all_rows(sizes: Sizes) -> list[Row]:
+Case = tuple[Name, Factors, tuple[int, ...]]
+
+
+def cases(sizes: Sizes) -> Iterator[Case]:
     """Every combination, batched and, where there are several publications, one by one."""
-    rows: list[Row] = []
     for name in WORKLOADS:
         operators = (True,) if name == "fixed-geometric" else (False, True)
         chosen = itertools.product(sizes.publications, sizes.subscriptions, sizes.variables, operators)
         for publications, subscriptions, variables, all_operators in chosen:
             batches = (1,) if publications == 1 else (publications, 1)
-            factors = Factors(publications, subscriptions, variables, all_operators)
-            rows += measure(name, factors, batches, sizes.singles)
-    return rows
+            yield name, Factors(publications, subscriptions, variables, all_operators), batches
 
 
-def run(out: Path, quick: bool) -> str:
-    """Write data and a plot; what stands out."""
-    rows = all_rows(QUICK if quick else FULL)
-    write(out, "factors", rows)
-    plot(rows, out)
-    return told(rows)
+def figures(quick: bool) -> Iterator[Figure]:
+    """All factors in one figure."""
+    sizes = QUICK if quick else FULL
+    rows = gather("All factors", cases(sizes), lambda case: list(measure(*case, sizes.singles)))
+    yield Figure(
+        "factors",
+        "All factors (§4)",
+        f"Every combination of publications ({_either(sizes.publications)}), subscriptions "
+        f"({_either(sizes.subscriptions)}), variables ({_either(sizes.variables)}) and operators (= alone, or =, !=, "
+        "<, >=), batched and one by one. The paper says (§5) that it did not analyse them so.",
+        {"": rows},
+        plot(rows),
+        [
+            beyond(
+                f"{name}: the paper's queries take {min(found):,.0f} to {max(found):,.0f} times as long as the local "
+                f"engine, in {len(found)} cases",
+                timed=True,
+            )
+            for name in WORKLOADS
+            for found in [ratios([row for row in rows if row.workload == name])]
+        ],
+    )
 
 
-def told(rows: Sequence[Row]) -> str:
-    """By how much the engines differ, by workload."""
-    parts = []
-    for name in WORKLOADS:
-        found = ratios([row for row in rows if row.workload == name])
-        parts.append(f"{name} {min(found):.3g} - {max(found):.3g}")
-    return f"All factors: the paper's queries take so many times as long as the local engine: {'; '.join(parts)}."
+def _either(values: Sequence[int]) -> str:
+    return " or ".join(f"{value:,}" for value in values)
 
 
 def ratios(rows: Sequence[Row]) -> list[float]:
@@ -64,20 +75,21 @@ def ratios(rows: Sequence[Row]) -> list[float]:
     return [other / own for own, other in zip(local, paper, strict=True)]
 
 
-def plot(rows: Sequence[Row], out: Path) -> None:
+def plot(rows: Sequence[Row]) -> Any:
     """A panel for each workload; a place for each combination."""
-    picture, panels = axes(2, 2)
-    for panel, name in zip(panels, WORKLOADS, strict=True):
+    figure, shown = panels(1, len(WORKLOADS), 3.6, 4.6)
+    for panel, name in zip(shown, WORKLOADS, strict=True):
         own = [row for row in rows if row.workload == name]
-        cases = [row for row in own if row.engine == "local"]
-        for engine in ENGINES:
-            panel.plot([row.response_ms for row in own if row.engine == engine], "o", markersize=4, label=engine)
         labels = [
-            f"{row.batch} of {row.publications} x {row.subscriptions:,}, {row.variables} vars, {row.operators}"
-            for row in cases
+            f"{row.batch} of {row.publications} x {row.subscriptions:,}, {row.variables} var., {row.operators}"
+            for row in own
+            if row.engine == "local"
         ]
-        panel.set(yscale="log")
-        panel.set_xticks(range(len(cases)), labels, rotation=90, fontsize=4)
-        finish(panel, name, "", "response time of a batch (ms)")
-    picture.suptitle("Tomasic 2006: all factors")
-    save(picture, out, "factors")
+        places = range(len(labels))
+        for engine in ENGINES:
+            panel.plot([row.response_ms for row in own if row.engine == engine], places, linestyle="", label=engine)
+        panel.set(xscale="log", xlabel="ms for a batch", title=name)
+        panel.set_yticks(places, labels, fontsize=5.5)
+        panel.invert_yaxis()
+    shown[0].legend()
+    return figure

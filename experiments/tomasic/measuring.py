@@ -5,16 +5,15 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 from benchmarks import clock
 from benchmarks.meeting import check, local_seconds
 from benchmarks.meeting_engines import Found, Local, Relational
 from benchmarks.meeting_workloads import Factors, Name, generate
-from experiments.muthusamy.output import write_csv
+from experiments.report.tables import clocked
 
 ENGINES = ("local", "paper")
+WORKLOADS: tuple[Name, ...] = ("fixed", "proportional", "large-intermediate-results", "fixed-geometric")
 
 
 @dataclass(frozen=True)
@@ -32,8 +31,8 @@ class Row:
     timed: int  # batches
     pairs: int  # of the batches that were timed
     intermediate: int  # rows of the paper's intermediate table, of the last batch
-    response_ms: float  # of a batch, on average
-    publications_per_s: float
+    response_ms: float = clocked()  # of a batch, on average
+    publications_per_s: float = clocked()
 
 
 def factors_of(name: Name, factors: Factors) -> Factors:
@@ -95,14 +94,3 @@ def timed(find: Callable[[], Found]) -> tuple[float, Found]:
     begin = clock.now()
     found = find()
     return clock.now() - begin, found
-
-
-def write(out: Path, name: str, rows: list[Row]) -> None:
-    """The data of a figure."""
-    write_csv(out / f"tomasic2006-{name}.csv", rows)
-
-
-def save(picture: Any, out: Path, name: str) -> None:
-    """The plot of a figure, as pixels and as lines."""
-    for suffix in ("png", "svg"):
-        picture.savefig(out / f"tomasic2006-{name}.{suffix}", dpi=150)

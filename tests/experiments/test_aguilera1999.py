@@ -1,15 +1,16 @@
-"""The experiment on Aguilera 1999: its workload is the paper's, and it leaves data and plots behind."""
+"""The experiment on Aguilera 1999: its workload is the paper's, its claims are judged by what was measured."""
 
 from __future__ import annotations
-
-import csv
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from experiments import aguilera1999
-from experiments.aguilera1999 import MATCHES, Space, bound, figure_7, theorem_1
+from experiments.aguilera import bound, work
+from experiments.aguilera.bound import theorem_1
+from experiments.aguilera.trees import MATCHES, Space
+from experiments.aguilera.trees import bound as bound_of
+from experiments.aguilera.work import figure_7
+from experiments.aguilera1999 import PAPER
 from vedette.matching.tree import Tree
 
 
@@ -42,20 +43,16 @@ def test_all_variants_find_the_same_and_forks_only_add_visits() -> None:
 
 def test_measured_visits_stay_below_the_bound() -> None:
     for row in theorem_1([100, 400], events=100):
-        assert row.bound == bound(row.values, row.attributes, row.subscriptions)
+        assert row.bound == bound_of(row.values, row.attributes, row.subscriptions)
         assert row.visits <= row.bound
 
 
-def test_it_writes_data_and_plots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_claim_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr(aguilera1999, "QUICK_SIZES", (400, 800))
-    monkeypatch.setattr(aguilera1999, "QUICK_BOUND_SIZES", (50, 100))
-    line = aguilera1999.run(tmp_path / "out", quick=True)
-    assert "paper" in line
-    assert "\n" not in line
-    written = {file.name for file in (tmp_path / "out").iterdir()}
-    assert written == {
-        f"aguilera1999-{name}.{suffix}" for name in ("figure7", "theorem1") for suffix in ("csv", "png", "svg")
-    }
-    with (tmp_path / "out" / "aguilera1999-figure7.csv").open(encoding="utf-8") as file:
-        assert len(list(csv.DictReader(file))) == 2 * 5
+    monkeypatch.setattr(work, "QUICK_SIZES", (400, 800))
+    monkeypatch.setattr(bound, "QUICK_SIZES", (50, 100))
+    found = {figure.name: figure for part in PAPER.parts for figure in part.figures(True)}
+    assert set(found) == {"figure7", "theorem1"}
+    assert len(found["figure7"].tables[""]) == 2 * 5
+    assert found["theorem1"].findings[0].verdict == "agrees"
+    assert all(figure.line.count("(paper, ") >= 3 for figure in found.values())

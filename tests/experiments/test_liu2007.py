@@ -1,16 +1,14 @@
-"""The experiment on Liu 2007: its workloads are the paper's, its planners those on paper; it leaves data and plots."""
+"""The experiment on Liu 2007: its workloads are the paper's, its planners those on paper; claims are judged."""
 
 from __future__ import annotations
 
-import csv
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from experiments import liu2007
-from experiments.liu import clairvoyant, learning, quoted
+from experiments.liu import claims, clairvoyant, learning, limits, quoted
 from experiments.liu.planners import PATH, PLANNERS, measure, plan, whole_subscriptions
 from experiments.liu.workload import (
     MATCHED,
@@ -162,24 +160,28 @@ def test_numbers_of_the_paper_are_told_apart_from_what_is_out_of_reach() -> None
     by = {row.planner: row for row in rows}
     assert by["sequential"].as_described <= by["sequential"].as_reported
     assert by["naive"].as_described <= by["naive"].as_reported <= 150
-    assert "20 are below" in quoted.told(rows)
+    told = claims.printed(by["suborder"])
+    assert told.verdict == "differs"
+    assert f"needs {by['suborder'].bound:,.0f} evaluations whatever" in told.why
 
 
-def test_it_writes_data_and_plots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_claim_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
-    small = (Setting(100, 60), Setting(100, 60, zipf=1.0))
-    monkeypatch.setattr(liu2007, "QUICK_FIGURES", {"4": ("subscriptions", small[:1]), "8": ("popularity", small)})
-    monkeypatch.setattr(liu2007, "QUICK_QUOTED", {small[1]: {"naive": 60, "sequential": 30}})
-    monkeypatch.setattr(liu2007, "QUICK_COSTLY", (100, 60, 5))
-    monkeypatch.setattr(liu2007, "SMALL", (Setting(40, 25),))
-    monkeypatch.setattr(learning, "SETTINGS", small)
-    line = liu2007.run(tmp_path / "out", quick=True)
-    assert "paper" in line
-    assert "\n" not in line
-    tables = ("figures", "quoted", "learning", "optimum", "costs")
-    plots = {f"liu2007-{name}.{suffix}" for name in ("figures", "learning") for suffix in ("png", "svg")}
-    assert {file.name for file in (tmp_path / "out").iterdir()} == plots | {f"liu2007-{name}.csv" for name in tables}
-    with (tmp_path / "out" / "liu2007-figures.csv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    assert {row["planner"] for row in rows} == {*PLANNERS, "clairvoyant"}
-    assert len(rows) == 3 * 2 * 6
+    small = {
+        "4": ("subscriptions", (Setting(50, 60), Setting(100, 60))),
+        "5": ("subscriptions", (Setting(50, 60, zipf=1.0), Setting(100, 60, zipf=1.0))),
+        "6": ("predicates", (Setting(100, 40, zipf=1.0), Setting(100, 60, zipf=1.0))),
+        "7": ("longest", (Setting(100, 60, 5, 1.0), Setting(100, 60, 8, 1.0))),
+        "8": ("popularity", tuple(Setting(100, 60, zipf=zipf) for zipf in (None, 0.8, 1.0, 1.2))),
+    }
+    monkeypatch.setattr(claims, "QUICK_FIGURES", small)
+    monkeypatch.setattr(claims, "QUICK_QUOTED", {Setting(80, 60, zipf=1.0): {"naive": 60, "sequential": 30}})
+    monkeypatch.setattr(limits, "QUICK_COSTLY", (100, 60, 5))
+    monkeypatch.setattr(limits, "SMALL", (Setting(40, 25),))
+    monkeypatch.setattr(learning, "QUICK_SETTINGS", (Setting(100, 60, zipf=1.0),))
+    found = {figure.name: figure for part in liu2007.PAPER.parts for figure in part.figures(True)}
+    assert set(found) == {*(f"figure{number}" for number in range(4, 9)), "learning", "costs", "optimum"}
+    assert {row.planner for row in found["figure8"].tables[""]} == {*PLANNERS, "clairvoyant"}
+    assert [row.paper for row in found["figure7"].tables["printed"]] == [60, 30]
+    for number in range(4, 9):
+        assert any(finding.claim for finding in found[f"figure{number}"].findings)

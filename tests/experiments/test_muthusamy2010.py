@@ -1,8 +1,7 @@
-"""The experiment on Muthusamy 2010: its models are what they say, and it leaves data and plots behind."""
+"""The experiment on Muthusamy 2010: its models are what they say, its claims are judged."""
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 import numpy as np
@@ -12,16 +11,10 @@ from benchmarks.pattern_workloads import Sequences, Stream, graph
 from experiments import muthusamy2010
 from experiments.muthusamy import forecasts, full_model, heat_waves, logins, matching, output
 from experiments.muthusamy.full_model import FullModel
+from experiments.report.running import run
 from vedette.matching.patterns import Predict
 
-_PLOTTED = ("csv", "png", "svg")
 _HOT, _WARM = 90.0, 75.0
-
-
-def figures(name: str, path: Path) -> list[dict[str, str]]:
-    """The rows of a file of data."""
-    with (path / f"muthusamy2010-{name}.csv").open(encoding="utf-8", newline="") as lines:
-        return list(csv.DictReader(lines))
 
 
 def test_machines_apart_have_as_many_states_as_is_said() -> None:
@@ -93,49 +86,46 @@ def test_a_day_that_nobody_measured_is_an_event_without_a_temperature() -> None:
     assert calendar.events(2, 3)["time"].to_pylist()[0].isoformat() == "2005-01-01T00:00:00"
 
 
-def test_it_writes_data_and_plots_and_leaves_out_what_has_no_data(
+def test_every_claim_is_judged_and_what_has_no_data_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(output, "DATA", tmp_path / "nowhere")
     monkeypatch.setattr(matching, "QUICK", matching.Sizes((10, 20), (10, 20), (0, 2), (3, 5), (10, 20), 10, 300))
     monkeypatch.setattr(forecasts, "QUICK", forecasts.Sizes(2, (1, 4), (20, 40)))
-    line = muthusamy2010.run(tmp_path / "out", quick=True)
-    assert "\n" not in line
-    assert "paper" in line
-    assert "Figure 11 is left out" in line
-    assert "Logins is left out" in line
+    said: list[str] = []
+    record = run(muthusamy2010.PAPER, tmp_path / "out", True, said.append)
+    assert [figure["name"] for figure in record["figures"]] == ["figure9", "figure10"]
+    assert [one["title"] for one in record["left_out"]] == ["Figure 11", "Logins"]
+    assert "Figure 11 is left out: " in said[2]
+    assert all("(paper, §6" in line for line in said[:2])
     written = {file.name for file in (tmp_path / "out").iterdir()}
-    assert written == {f"muthusamy2010-{name}.{suffix}" for name in ("figure9", "figure10") for suffix in _PLOTTED}
-    assert {row["panel"] for row in figures("figure10", tmp_path / "out")} == set("abc")
+    plots = {f"muthusamy2010-figure{number}.{suffix}" for number in (9, 10) for suffix in ("csv", "png", "svg")}
+    assert written == plots | {"muthusamy2010-figure9-times.csv", "muthusamy2010.json"}
 
 
-def test_heat_waves_of_some_cities(tmp_path: Path) -> None:
+def test_heat_waves_of_some_cities() -> None:
     pytest.importorskip("matplotlib")
     if not (output.DATA / heat_waves.DAYS).exists():
         pytest.skip(f"{heat_waves.DAYS} is not among the shared data")
-    line = heat_waves.run(tmp_path, quick=True)
-    assert "streak table" in line
-    scores = {(row["model"], row["days"]): row for row in figures("figure11-scores", tmp_path)}
+    figure, beside = heat_waves.figures(quick=True)
+    scores = {(row.model, row.days): row for row in beside.tables[""]}
     peer, ours = (scores[name, "hot"] for name in (heat_waves.PEER, "chain, context, features"))
-    assert float(ours["brier"]) < float(peer["brier"])
-    assert float(ours["mcc"]) > float(peer["mcc"])
-    assert float(ours["worst_gap"]) <= heat_waves.GAP
-    rows = figures("figure11", tmp_path)
-    assert {row["model"] for row in rows} >= {"chain, paper", "full model, paper"}
-    deciles = figures("figure11-calibration", tmp_path)
-    assert sum(int(row["forecasts"]) for row in deciles if (row["model"], row["days"]) == ("chain", "all")) == int(
-        scores["chain", "all"]["forecasts"]
-    )
+    assert ours.brier < peer.brier
+    assert ours.mcc > peer.mcc
+    assert ours.worst_gap <= heat_waves.GAP
+    assert {row.model for row in figure.tables[""]} >= {"chain, paper", "full model, paper"}
+    deciles = [row for row in beside.tables["calibration"] if (row.model, row.days) == ("chain", "all")]
+    assert sum(row.forecasts for row in deciles) == scores["chain", "all"].forecasts
+    assert figure.findings[0].verdict == "agrees"
 
 
-def test_logins_are_counted_as_by_others(tmp_path: Path) -> None:
+def test_logins_are_counted_as_by_others() -> None:
     pytest.importorskip("matplotlib")
     if not (output.DATA / logins.SESSIONS).exists():
         pytest.skip(f"{logins.SESSIONS} is not among the shared data")
-    line = logins.run(tmp_path, quick=True)
-    assert "all as counted before" in line
-    found = figures("logins", tmp_path)
-    assert [(row["matches"], row["addresses"]) for row in found][:2] == [("440", "9"), ("361", "45")]
-    scores = {row["model"]: row for row in figures("logins-scores", tmp_path)}
-    assert float(scores["chain, context"]["brier"]) < float(scores[logins.PEER]["brier"])
+    (figure,) = logins.figures(quick=True)
+    assert "all as counted before" in figure.line
+    assert [(row.matches, row.addresses) for row in figure.tables[""]][:2] == [(440, 9), (361, 45)]
+    scores = {row.model: row for row in figure.tables["scores"]}
+    assert scores["chain, context"].brier < scores[logins.PEER].brier

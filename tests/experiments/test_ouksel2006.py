@@ -1,10 +1,8 @@
-"""The experiment on Ouksel 2006: its questions are what they say, its answers right; it leaves data and plots."""
+"""The experiment on Ouksel 2006: its questions are what they say, its answers right, its claims judged."""
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +10,7 @@ from numpy.typing import NDArray
 
 from benchmarks.micro.covering import SIDE, Question
 from experiments import ouksel2006
-from experiments.ouksel import arrivals, comparison, extreme, propagation, reduction, scenarios, workload
+from experiments.ouksel import arrivals, comparison, extreme, many, propagation, reduction, scenarios, workload
 from experiments.ouksel.workload import Setting
 from vedette import Subscriptions
 from vedette.covering.decide import Decision, decide
@@ -158,22 +156,18 @@ def test_equation_2_means_the_probability_of_a_guess() -> None:
     assert rows[-1].printed > rows[-1].simulated + 10 * rows[-1].error
 
 
-def test_it_writes_data_and_plots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_claim_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr(reduction, "QUICK", reduction.Sizes((10,), (10, 100), 3, 2))
+    monkeypatch.setattr(reduction, "QUICK", reduction.Sizes((10, 20), (10, 100), 3, 2))
     monkeypatch.setattr(extreme, "QUICK", extreme.Sizes((0.02, 0.045), {extreme.THE_PAPERS: 5, "all attributes": 2}))
     monkeypatch.setattr(comparison, "QUICK", comparison.Sizes(60, 20, 10, 2))
-    monkeypatch.setattr(comparison, "LARGE", 80)
     monkeypatch.setattr(propagation, "QUICK", propagation.Sizes(3, 20, (0.1, 0.2), (5,)))
-    line = ouksel2006.run(tmp_path / "out", quick=True, large=True)
-    assert "\n" not in line
-    assert "paper" in line
-    assert "80 subscriptions through the covering set" in line
-    figures = ("figures6-10", "figures11-12", "figures13-14", "equation2")
-    plots = {f"ouksel2006-{name}.{suffix}" for name in figures for suffix in ("png", "svg")}
-    data = {f"ouksel2006-{name}.csv" for name in (*figures, "comparison", "seeds", "large")}
-    assert {file.name for file in (tmp_path / "out").iterdir()} == plots | data
-    with (tmp_path / "out" / "ouksel2006-figures13-14.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    monkeypatch.setattr(many, "QUICK", (40, 80))
+    found = {figure.name: figure for part in ouksel2006.PAPER.parts for figure in part.figures(True)}
+    assert set(found) == {*(f"figure{number}" for number in range(6, 15)), "decisions", "equation2", "many"}
+    for name in (*(f"figure{number}" for number in range(6, 15)), "equation2"):
+        assert any(finding.claim for finding in found[name].findings)
+    rows = found["figure13"].tables[""]
     assert len(rows) == 3 * len(workload.SETTINGS)
-    assert all(int(row["exact"]) <= int(row["pairwise"]) <= int(row["arrivals"]) for row in rows)
+    assert all(row.exact <= row.pairwise <= row.arrivals for row in rows)
+    assert [row.arrivals for row in found["many"].tables[""]] == [40, 80] * len(workload.SETTINGS)

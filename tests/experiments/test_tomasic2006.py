@@ -1,9 +1,6 @@
-"""The experiment on Tomasic 2006: both engines find the same on every workload; it leaves data and plots."""
+"""The experiment on Tomasic 2006: both engines find the same on every workload; claims are judged."""
 
 from __future__ import annotations
-
-import csv
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +9,7 @@ from benchmarks import clock
 from benchmarks.meeting_engines import Relational
 from benchmarks.meeting_workloads import Factors, generate
 from experiments import tomasic2006
-from experiments.tomasic import batching, factors, measuring, scaling
+from experiments.tomasic import batching, factors, measuring, scaling, uniform
 
 TINY = Factors(6, 200, 4)
 
@@ -35,7 +32,7 @@ def test_large_intermediate_results_take_more_variables_than_one() -> None:
 
 def test_workloads_scale_as_their_names_say() -> None:
     rows = scaling.all_rows(scaling.Sizes(20, (400, 1_600)))
-    for name in factors.WORKLOADS:
+    for name in measuring.WORKLOADS:
         small, large = (row for row in rows if (row.workload, row.engine) == (name, "paper"))
         assert large.pairs == (4 if name == "proportional" else 1) * small.pairs > 0
         if name == "large-intermediate-results":
@@ -61,24 +58,30 @@ def test_publications_are_replaced_not_added() -> None:
         assert len(relational.papers_queries()[0]) == len(everybody)
 
 
+def test_uniform_constraints_meet_as_often_as_expected() -> None:
+    rows = [row for all_ in (False, True) for row in uniform.measure(uniform.Sizes(100, (2_000,), 8), 2_000, all_)]
+    assert uniform.mean(rows, "=", 2_000) == pytest.approx(2, abs=1.5)
+    assert 0.5 < uniform.mean(rows, "= != < >=", 2_000) / (100 * 2_000 / uniform.VARIABLES) < 1
+    equal, every = uniform.findings(rows)
+    assert (equal.verdict, every.verdict) == ("agrees", "differs")
+    assert "only 4,000 pairs speak of the same variable" in every.why
+
+
 @pytest.mark.long
-def test_it_writes_data_and_plots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_claim_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(factors, "QUICK", factors.Sizes((1, 3), (60,), (1, 50), 1))
     monkeypatch.setattr(scaling, "QUICK", scaling.Sizes(5, (100, 200)))
     monkeypatch.setattr(batching, "QUICK", batching.Sizes((1, 4), 4, 100, 1))
+    monkeypatch.setattr(uniform, "QUICK", uniform.Sizes(5, (60, 100), 2))
     before = clock.used()
-    line = tomasic2006.run(tmp_path / "out", quick=True)
+    found = {figure.name: figure for part in tomasic2006.PAPER.parts for figure in part.figures(True)}
     assert clock.used() == before
-    assert "\n" not in line
-    assert "paper" in line
-    figures = ("factors", "scaling", "batching")
-    assert {file.name for file in (tmp_path / "out").iterdir()} == {
-        f"tomasic2006-{name}.{suffix}" for name in figures for suffix in ("csv", "png", "svg")
-    }
-    with (tmp_path / "out" / "tomasic2006-factors.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    assert set(found) == {*measuring.WORKLOADS, "uniform", "factors"}
+    for name in (*measuring.WORKLOADS, "uniform"):
+        assert any(finding.claim and not finding.timed for finding in found[name].findings)
+    rows = found["factors"].tables[""]
     # Three workloads with two sets of operators, one with its own; several publications also one by one.
     assert len(rows) == 2 * (3 * 2 + 1) * 2 * 3
-    assert {row["workload"] for row in rows} == set(factors.WORKLOADS)
-    assert all(float(row["response_ms"]) > 0 for row in rows)
+    assert {row.workload for row in rows} == set(measuring.WORKLOADS)
+    assert all(row.response_ms > 0 for row in rows)

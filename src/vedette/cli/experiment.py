@@ -1,4 +1,4 @@
-"""`vedette experiment`: run an experiment of a checkout, one module a paper."""
+"""`vedette experiment`: run an experiment of a checkout, one module a paper, or all and one report of them."""
 
 from __future__ import annotations
 
@@ -8,23 +8,26 @@ import typer
 
 from vedette.cli.checkout import checkout, find_checkout, launch
 
+ALL = "all"
+
 
 def names() -> list[str]:
     """The experiments there are."""
     root = find_checkout("experiments", "__init__.py")
-    return [] if root is None else _names(root)
+    return [] if root is None else [*_names(root), ALL]
 
 
 def experiment(name: str | None, folder: Path, *, quick: bool) -> int:
-    """Run one; its exit status. Without a name, say which there are."""
+    """Run one, or all; its exit status. Without a name, say which there are."""
     root = checkout("experiments", "__init__.py")
     known = _names(root)
     if name is None:
         typer.echo("\n".join(known))
         return 0
-    if name not in known:
-        raise typer.BadParameter(f"there is no experiment {name!r}; there are {', '.join(known)}")
-    return launch(root, f"experiments.{name}", [str(folder.resolve()), *(["--quick"] if quick else [])])
+    if name not in (*known, ALL):
+        raise typer.BadParameter(f"there is no experiment {name!r}; there are {', '.join(known)}, and {ALL!r}")
+    module = "experiments" if name == ALL else f"experiments.{name}"
+    return launch(root, module, [str(folder.resolve()), *(["--quick"] if quick else [])])
 
 
 def _names(root: Path) -> list[str]:

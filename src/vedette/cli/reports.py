@@ -9,6 +9,7 @@ from vedette.cli.job import Tally
 from vedette.cli.streams import EventStream
 from vedette.cli.terminal import Terminal, counted
 from vedette.language.families import similar
+from vedette.schema.readings import EVERYTHING
 from vedette.schema.schema import Schema
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def warn_of_unheard(paths: Iterable[str], schema: Schema, terminal: Terminal) ->
 
 
 def _is_object(path: str, schema: Schema) -> bool:
-    return any(known.startswith(f"{path}.") for known in schema)
+    return path == EVERYTHING or any(known.startswith(f"{path}.") for known in schema)
 
 
 def report_learnt(

@@ -1,0 +1,1 @@
+"""The parts of the experiment on Aguilera 1999."""

@@ -1,0 +1,1 @@
+"""What all experiments share: figures with findings, their files, progress, and the page that shows them."""
