@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-connectors test-kafka test-kills test-tables test-thorough bench bench-service bench-spark lint maven quick-java setup clean torture \
+.PHONY: demo test test-connectors test-kafka test-kills test-tables test-thorough bench bench-peers bench-service bench-spark experiments lint maven quick-java setup clean torture \
         warm-kernels warm-numbers warm-texts
 
 demo: $(VENV)/.demo-installed
@@ -56,6 +56,20 @@ lint: setup
 bench: setup
 	@$(BIN)/python -m benchmarks
 
+# Every figure of the papers measured anew, and one report of them: experiment-output/experiments.html.
+# QUICK=1 for small sizes, which show that it works; docs/experiments.html is the report of the last full run.
+experiments: setup
+	@$(BIN)/python -m experiments experiment-output $(if $(QUICK),--quick)
+
+# Beside other engines, whose drivers Maven, go and cargo fetch and build; those that cannot be had are named.
+# `make bench-peers ARGS=--docs` writes docs/benchmarks.md, too.
+bench-peers: $(VENV)/.peers-installed
+	@$(BIN)/python -m benchmarks.peers $(ARGS)
+
+$(VENV)/.peers-installed: pyproject.toml | setup
+	@$(PIP) -e '.[peers]'
+	@touch $@
+
 bench-spark: setup
 	@$(BIN)/python -m benchmarks.spark
 
@@ -63,9 +77,11 @@ bench-spark: setup
 bench-service: setup
 	@$(BIN)/python -m benchmarks.service
 
-# The service is killed a hundred times while it is published to.
+# The service is killed a hundred times while it is published to, the power goes a hundred times, the disk is full.
 torture: setup
 	@$(BIN)/python -m benchmarks.service.torture --kills 100
+	@$(BIN)/python -m benchmarks.service.power_cut --cuts 100
+	@$(BIN)/python -m benchmarks.service.full_disk
 
 setup: $(VENV)/.installed
 
