@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import httpx
 import orjson
 import uvicorn
 
+from tests.waiting import until
 from vedette.service.http.app import application
 from vedette.service.http.protocol import Protocol
 from vedette.service.incoming import Measures, read
@@ -52,14 +52,6 @@ def settled(service: Service) -> None:
     """Wait until all that was accepted is matched."""
     until(lambda: service.pump.behind <= 0 or service.pump.failure is not None)
     assert service.pump.failure is None
-
-
-def until(done: Callable[[], bool], seconds: float = 60.0) -> None:
-    """Wait for something that is bound to happen; the time is only to end a test that hangs."""
-    end = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.005)
 
 
 class Running:

@@ -13,7 +13,8 @@ from jsonschema import Draft7Validator, Draft202012Validator
 from websockets.sync.client import connect
 
 from tests.service.receiver import receiving
-from tests.service.running import Running, until
+from tests.service.running import Running
+from tests.waiting import until
 from vedette.service.engine import Told
 from vedette.service.http.asyncapi import VERSION
 from vedette.service.notifying import body_of

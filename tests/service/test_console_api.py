@@ -11,8 +11,9 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.service.running import Running, published, settled, until
+from tests.service.running import Running, published, settled
 from tests.service.test_http import problem
+from tests.waiting import until
 from vedette.service.errors import StoreBusy
 from vedette.service.service import Service
 

@@ -10,7 +10,8 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.service.running import ADMIN, Running, until
+from tests.service.running import ADMIN, Running
+from tests.waiting import until
 
 
 def problem(answer: Any, status: int, kind: str) -> dict[str, Any]:

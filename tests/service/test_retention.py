@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from tests.service.running import published, settings_in, settled, until
+from tests.service.running import published, settings_in, settled
+from tests.waiting import until
 from vedette.service import clock
 from vedette.service.outbox import Counts
 from vedette.service.registry import Subscription, Wanted

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.service.running import published, settings_in, settled, until
+from tests.service.running import published, settings_in, settled
+from tests.waiting import until
 from vedette.errors import FilterError
 from vedette.matching.patterns import Predict
 from vedette.matching.subscriptions import Subscriptions

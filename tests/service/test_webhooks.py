@@ -12,7 +12,8 @@ import orjson
 import pytest
 
 from tests.service.receiver import Receiver, receiving
-from tests.service.running import Running, until
+from tests.service.running import Running
+from tests.waiting import until
 from vedette.errors import InputError
 from vedette.service.delivery import signing
 
