@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,12 @@ settings.register_profile("vedette", deadline=None, max_examples=int(os.environ.
 settings.load_profile("vedette")
 
 quick_java.use()
+
+
+def pytest_configure() -> None:
+    """Shells start what runs in the background deaf to Ctrl-C, and whatever tests start and interrupt would be, too."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -26,9 +26,12 @@ def test_subscribe_publish_tail(running: Running, tmp_path: Path) -> None:
     command = [*COMMAND, "tail", mine["id"], "--url", running.url, "--key", running.key]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as tail:
         assert tail.stdout is not None
-        told = json.loads(tail.stdout.readline())
-        tail.send_signal(signal.SIGINT)
-        tail.wait(30)
+        try:
+            told = json.loads(tail.stdout.readline())
+            tail.send_signal(signal.SIGINT)
+            tail.wait(60)
+        finally:
+            tail.kill()  # else a failure here would wait for ever
     assert (told["event"]["id"], told["subscriber"]) == ("w60", "ada")
 
 
