@@ -289,3 +289,56 @@ def test_where_nothing_is_told_the_table_has_the_same_columns(ids: list[str] | N
     nothing, told = (stream.process([{"x": x}], ids=ids and [f"{ids[0]}{x}"]) for x in (2, 1))
     assert (len(nothing), len(told)) == (0, 1)
     assert nothing.schema == told.schema
+
+
+def test_one_event_at_a_time_tells_the_same_as_a_dict() -> None:
+    events, names = weather(600), [f"e{number}" for number in range(600)]
+    names[77] = names[76]  # counts once
+    events[300] = {**events[300], "time": events[290]["time"]}  # late
+    joined = {"joined": "a:[temp > 36 and city = $c] ; b:[temp < 14 and city = $c] within 1 h"}
+    for ids in (None, names):
+        batch, one = StreamMatcher(subscriptions(**joined)), StreamMatcher(subscriptions(**joined))
+        expected, told = [], []
+        for number, event in enumerate(events):
+            alone = None if ids is None else [ids[number]]
+            expected += batch.process((event,), ids=alone).to_pylist()  # a tuple takes the long way
+            told += one.process_one(event, id=None if alone is None else alone[0])
+        assert told == [plain(row) for row in expected]
+        assert {row["kind"] for row in told} == {"match", "prediction"}
+        assert any("bindings" in row for row in told)
+        assert one.metrics == batch.metrics
+        assert one.to_bytes() == batch.to_bytes()
+
+
+def plain(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of a table as it would be written to a file."""
+    there = {name: value for name, value in row.items() if value is not None}
+    return {name: dict(value) if name in ("steps", "bindings") else value for name, value in there.items()}
+
+
+def test_one_event_at_a_time_with_operators() -> None:
+    @vd.operator
+    def doubled(event: dict[str, Any], least: float) -> bool:
+        return bool(2 * event["temp"] > least)
+
+    subs = subscriptions(twice="doubled(70) and temp > 10")
+    stream = StreamMatcher(subs, operators=vd.Operators(doubled))
+    told = [row["subscription"] for row in stream.process_one({"temp": 36.0, "city": "x", "time": 0})]
+    assert told == ["hot", "twice"]
+
+
+def test_what_is_kept_of_events_that_came_alone_is_forgotten_and_saved_with_the_others() -> None:
+    subs = vd.Subscriptions()
+    subs.add("p", "a:[x = 1 and user = $u] ; b:[x = 2 and user = $u]")
+    stream = StreamMatcher(subs)
+    stream.process([{"x": 1, "user": "first"}, {"x": 0}])
+    for number in range(5_000):  # more than are kept apart
+        stream.process_one({"x": 0, "n": number})
+    stream.process_one({"x": 1, "user": "second"})
+    stream = StreamMatcher.from_bytes(stream.to_bytes(), subs)
+    (first,) = stream.process_one({"x": 2, "user": "first"})
+    (second,) = stream.process([{"x": 2, "user": "second"}]).to_pylist()
+    assert first == {
+        "event": 5_003, "subscription": "p", "kind": "match", "steps": {"a": 0, "b": 5_003}, "bindings": {"u": "first"}
+    }  # fmt: skip
+    assert second["steps"] == [("a", 5_002), ("b", 5_004)]

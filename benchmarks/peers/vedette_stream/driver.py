@@ -62,9 +62,7 @@ class Vedette:
         """The patterns that this event completes."""
         time = event["time"]
         self._goes_on(time, time)
-        found = self.matcher.process([{**event, "time": time + self.moved}])
-        ids: list[str] = found["subscription"].to_pylist()
-        return ids
+        return [told["subscription"] for told in self.matcher.process_one({**event, "time": time + self.moved})]
 
     def matched(self, lines: Sequence[bytes]) -> list[list[int]]:
         """The patterns that each event completes, all of them in one batch, before anything else has happened."""

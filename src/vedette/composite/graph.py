@@ -104,7 +104,7 @@ class Graph:
         self.groups = list(groups)
         self.primitives = primitives
         self._numbers = {uid: number for number, uid in enumerate(self.machines)}
-        self.uids = list(self.machines)
+        self.uids = np.array(list(self.machines), np.int64)
         self._states = _Table(runs.STATE_WIDTH)
         self._edges = _Table(runs.EDGE_WIDTH)
         self._targets = _Table(runs.TARGET_WIDTH)
@@ -124,7 +124,9 @@ class Graph:
             (test.variable for m in self.machines.values() for asked in m.steps for a in asked for test in a.tests),
             default=-1,
         )
+        self._arrays: runs.Graph | None = None
         self._roots = self._built_roots()
+        self._groups = _group_arrays(self.groups, self._numbers)
 
     # ------------------------------------------------------------ states
 
@@ -133,6 +135,7 @@ class Graph:
         found = self._known.get((group, items))
         if found is not None:
             return found
+        self._arrays = None
         some = self.machines[next(iter(items))[0]]
         killers = self._blocked_by(*self._waits(next(iter(items))))
         row = [0] * runs.STATE_WIDTH
@@ -171,6 +174,7 @@ class Graph:
         row = self._states.array[state]
         if row[runs.EXPANDED]:
             return
+        self._arrays = None
         edges = self._moves(int(row[runs.GROUP]), self.items[state])
         row = self._states.array[state]  # the table may have grown
         now = [edge for key, edge in edges.items() if key[3]]
@@ -311,22 +315,24 @@ class Graph:
         return np.cumsum(start), roots
 
     def arrays(self) -> runs.Graph:
-        """As the kernel reads it; taken anew whenever a state was expanded."""
-        return runs.Graph(
-            self._states.array,
-            self._edges.array,
-            self._targets.array,
-            self._tests.array,
-            self._blocks.array,
-            self._saves.array,
-            self._conditions.array,
-            self._live.array,
-            self._expiries.array,
-            self._accepts.array,
-            *self._roots,
-            *_group_arrays(self.groups, self._numbers),
-            self._promise,
-        )
+        """As the kernel reads it; taken anew whenever a state was added or expanded."""
+        if self._arrays is None:
+            self._arrays = runs.Graph(
+                self._states.array,
+                self._edges.array,
+                self._targets.array,
+                self._tests.array,
+                self._blocks.array,
+                self._saves.array,
+                self._conditions.array,
+                self._live.array,
+                self._expiries.array,
+                self._accepts.array,
+                *self._roots,
+                *self._groups,
+                self._promise,
+            )
+        return self._arrays
 
     @property
     def nbytes(self) -> int:

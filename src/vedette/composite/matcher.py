@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -15,13 +16,14 @@ from vedette.composite.batch import Batch
 from vedette.composite.carrying import Renamed, carried, partial_matches, restored, written
 from vedette.composite.graph import Graph
 from vedette.composite.machines import Draft, Numbers, Place, draft, graph_of
+from vedette.composite.one import Unusual
 from vedette.composite.order import Ids, Sorter
-from vedette.composite.outputs import Observations, PatternMatches
+from vedette.composite.outputs import Observations, PatternMatches, joined_matches, joined_observations
 from vedette.composite.packing import packed, unpacked
 from vedette.composite.promise import Expected, promises
 from vedette.composite.reading import Reader
 from vedette.composite.shape import Marking
-from vedette.composite.step import CAP, step
+from vedette.composite.step import CAP, Alone, step
 from vedette.errors import InputError, UnknownSubscription
 from vedette.kernels import runs
 from vedette.matching.patterns import PatternRecord, Predict
@@ -35,6 +37,7 @@ from vedette.schema.schema import Schema
 
 _KIND: Final = "stream of events"
 _HAPPENED: Final = "what happened to patterns"
+_NONE: Final = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +109,7 @@ class PatternMatcher:
         made._arrived, made._latest, made._timed = 0, None, False
         made._expected = dict(self._expected)
         made._state = runs.empty(self._graph.registers, self._graph.variables)
+        made._alone = made._one_at_a_time()
         return made
 
     # ------------------------------------------------------------ patterns
@@ -120,7 +124,11 @@ class PatternMatcher:
         self._graph, self._places = graph_of(self._drafts.values(), self._numbers, merge=self._merge)
         self._by_uid = {each.uid: each for each in self._drafts.values()}
         self._reader = Reader(self._numbers, self.schema, self._calling)
+        self._alone = self._one_at_a_time()
         self._asking = next((each.record.id for each in self._drafts.values() if each.speaks_of_time), None)
+
+    def _one_at_a_time(self) -> Alone:
+        return Alone(self._graph, len(self._numbers.keys), len(self._numbers.columns))
 
     def add(self, record: PatternRecord) -> None:
         """Take one more pattern from now on: only events that come after it count."""
@@ -235,12 +243,42 @@ class PatternMatcher:
         """
         if ids is not None and len(ids) != len(events):
             raise InputError(f"there are {len(ids)} ids for {len(events)} events")
+        if len(events) == 1 and isinstance(events, list):
+            with contextlib.suppress(Unusual):
+                return self._process_one(events[0], None if ids is None else ids[0])
         first = self._arrived
         batch, timed = self._reader.read(events, first, self._latest, rejects, ids, source)
         self._arrived += len(events)
         return self.follow(
             batch, timed, None if ids is None else [ids[number - first] for number in batch.number.tolist()]
         )
+
+    def _process_one(self, event: Mapping[str, Any], id_: object) -> Outcome:
+        """A single event, in a tenth of the time that a batch of one takes; Unusual before anything has happened."""
+        if not self._sorter.at_once:
+            raise Unusual
+        one = self._reader.read_one(event)
+        if one.time is None and not self._timed and self._asking is not None:
+            raise Unusual  # a pattern asks for times, and there are none
+        number, time = self._arrived, one.time
+        self._arrived += 1
+        if time is None:
+            time = self._latest or 0
+        else:
+            self._timed = True
+            self._latest = time if self._latest is None else max(self._latest, time)
+        if id_ is not None and not self._ids.fresh([id_])[0]:
+            self.counts.duplicates += 1
+            return self._nothing(_NONE)
+        if not self._sorter.put_one(time):
+            self.counts.late += 1
+            return self._nothing(np.array([number], np.int64))
+        self._state, outputs = self._alone.step(self._state, number, time, one, self.cap)
+        self.counts.shed = int(self._state.counters[runs.SHED])
+        return Outcome(outputs.matches, outputs.observations, _NONE)
+
+    def _nothing(self, late: NDArray[np.int64]) -> Outcome:
+        return Outcome(joined_matches([], self._graph.variables), joined_observations([]), late)
 
     def read(
         self,

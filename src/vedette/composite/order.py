@@ -81,6 +81,18 @@ class Sorter:
         self._runs, self.greatest = runs, greatest
         return (_sorted(Batch.concatenate(ready)) if ready else batch.slice(0, 0)), late
 
+    @property
+    def at_once(self) -> bool:
+        """Nothing is ever held back: an event goes on when it comes, or is late."""
+        return self.lateness == 0 and not self._runs
+
+    def put_one(self, time: int) -> bool:
+        """Whether a single event goes on; else it is late. Only where that is decided `at_once`."""
+        if self.greatest is not None and time < self.greatest:
+            return False
+        self.greatest = time
+        return True
+
     def release(self, moment: int) -> Batch:
         """Those that are held back and not later than a moment, in order: somebody else knows that no others come."""
         cuts = [int(np.searchsorted(run.time, moment, side="right")) for run in self._runs]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,24 +102,47 @@ class Outputs:
 
 def joined_matches(parts: Sequence[PatternMatches], variables: int) -> PatternMatches:
     """One after the other."""
-    none = np.zeros(0, np.int64)
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        return _no_matches(variables)
     return PatternMatches(
-        np.concatenate([none, *(part.event for part in parts)]),
-        np.concatenate([none, *(part.pattern for part in parts)]),
+        np.concatenate([part.event for part in parts]),
+        np.concatenate([part.pattern for part in parts]),
         Witnesses.joined([part.witness for part in parts]),
-        np.concatenate([np.zeros((0, variables, 2), np.int64), *(part.values for part in parts)]),
+        np.concatenate([part.values for part in parts]),
     )
 
 
 def joined_observations(parts: Sequence[Observations]) -> Observations:
     """One after the other."""
-    none = np.zeros(0, np.int64)
-    nothing = Observations(
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        return _no_observations()
+    columns = {
+        each.name: np.concatenate([getattr(part, each.name) for part in parts])
+        for each in fields(Observations)
+        if each.name != "witness"
+    }
+    return Observations(**columns, witness=Witnesses.joined([part.witness for part in parts]))
+
+
+@cache
+def _no_matches(variables: int) -> PatternMatches:
+    none = _frozen(np.zeros(0, np.int64))
+    return PatternMatches(none, none, Witnesses.joined([]), _frozen(np.zeros((0, variables, 2), np.int64)))
+
+
+@cache
+def _no_observations() -> Observations:
+    none = _frozen(np.zeros(0, np.int64))
+    return Observations(
         event=none,
         pattern=none,
-        key=np.zeros((0, 2), np.int64),
+        key=_frozen(np.zeros((0, 2), np.int64)),
         state=none,
-        hit=np.zeros(0, np.bool_),
+        hit=_frozen(np.zeros(0, np.bool_)),
         symbol=none,
         depth=none,
         age=none,
@@ -127,10 +152,9 @@ def joined_observations(parts: Sequence[Observations]) -> Observations:
         begun=none,
         witness=Witnesses.joined([]),
     )
-    parts = [nothing, *parts]
-    columns = {
-        each.name: np.concatenate([getattr(part, each.name) for part in parts])
-        for each in fields(Observations)
-        if each.name != "witness"
-    }
-    return Observations(**columns, witness=Witnesses.joined([part.witness for part in parts]))
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """Shared by all who ask, and so changed by none."""
+    array.flags.writeable = False
+    return array

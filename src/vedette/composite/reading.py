@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from vedette.composite.batch import Batch
 from vedette.composite.machines import Numbers
+from vedette.composite.one import One, OneReader, Unusual
 from vedette.composite.times import looked_at, times_of
 from vedette.composite.values import Values, coded, partition_keys
 from vedette.errors import FilterError, InputError, NotSupported
@@ -36,11 +37,21 @@ class Reader:
         self._columns = list(numbers.columns)
         self._keys = list(numbers.keys)
         self._matcher = None if calling is None else _matcher(numbers.texts(), schema, calling)
+        # Operators are called for batches only.
+        self._one = (
+            OneReader(self._matcher, schema, self._columns, self._keys) if isinstance(self._matcher, Matcher) else None
+        )
 
     @property
     def operators(self) -> OperatorMatcher | None:
         """What matches the filters of steps; None where none of them calls operators."""
         return self._matcher if isinstance(self._matcher, OperatorMatcher) else None
+
+    def read_one(self, event: Mapping[str, Any]) -> One:
+        """A single event, quickly; Unusual if only `read` can take it."""
+        if self._one is None:
+            raise Unusual
+        return self._one.read(event)
 
     def read(
         self,

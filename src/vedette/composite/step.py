@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from vedette.composite.batch import Batch
 from vedette.composite.graph import Graph
+from vedette.composite.one import One
 from vedette.composite.outputs import (
     Observations,
     Outputs,
@@ -18,6 +20,7 @@ from vedette.composite.outputs import (
     joined_observations,
 )
 from vedette.composite.splitting import is_part
+from vedette.composite.values import Pair
 from vedette.kernels import runs
 from vedette.kernels.run_moves import advance
 from vedette.kernels.run_sweep import witnesses
@@ -38,27 +41,72 @@ def step(
     arrays: tuple[NDArray[Any], ...] = (
         batch.number, batch.time, batch.start, batch.primitive, batch.key, batch.keyed, batch.value, batch.known
     )  # fmt: skip
-    events = runs.Events(*map(_plain, arrays))
-    outputs = runs.Outputs(
+    state, made, _ = _advanced(graph, state, runs.Events(*map(_plain, arrays)), cap, _room(graph))
+    return state, made
+
+
+class Alone:
+    """Lets one event at a time happen, in arrays that stay: to make them would take longer than the step."""
+
+    def __init__(self, graph: Graph, partitionings: int, columns: int) -> None:
+        self._graph = graph
+        self._outputs = _room(graph)
+        self._events = runs.Events(
+            np.zeros(1, np.int64),
+            np.zeros(1, np.int64),
+            np.zeros(2, np.int64),
+            np.zeros(max(graph.primitives, 1), np.int32),
+            np.zeros((partitionings, 1, 2), np.int64),
+            np.zeros((partitionings, 1), np.bool_),
+            np.zeros((columns, 1, 2), np.int64),
+            np.zeros((columns, 1), np.bool_),
+        )
+
+    def step(self, state: runs.State, number: int, time: int, one: One, cap: int) -> tuple[runs.State, Outputs]:
+        """The same as `step` with a batch of that event, in place."""
+        events, count = self._events, len(one.primitives)
+        events.number[0], events.time[0], events.start[1] = number, time, count
+        events.primitive[:count] = one.primitives
+        _put(one.keys, events.key, events.keyed)
+        _put(one.values, events.value, events.known)
+        state, made, self._outputs = _advanced(self._graph, state, events, cap, self._outputs)
+        return state, made
+
+
+def _put(pairs: Sequence[Pair | None], into: NDArray[np.int64], known: NDArray[np.bool_]) -> None:
+    for place, pair in enumerate(pairs):
+        known[place, 0] = pair is not None
+        into[place, 0] = pair or (0, 0)
+
+
+def _room(graph: Graph) -> runs.Outputs:
+    return runs.Outputs(
         np.empty((64, runs.MATCH_WIDTH), np.int64),
-        np.empty((64, state.variables.shape[1]), np.int64),
+        np.empty((64, max(2 * graph.variables, 1)), np.int64),
         np.empty((64, runs.OBSERVED_WIDTH), np.int64),
     )
+
+
+def _advanced(
+    graph: Graph, state: runs.State, events: runs.Events, cap: int, outputs: runs.Outputs
+) -> tuple[runs.State, Outputs, runs.Outputs]:
+    """The state afterwards, what came of the events, and the room for outputs, which may have grown."""
     matches: list[PatternMatches] = []
     observations: list[Observations] = []
-    at = 0
+    at, size = 0, len(events.number)
     while True:
         filled = np.array([0, 0, len(graph.uids)], np.int64)
         at, wanted, state, outputs = advance(graph.arrays(), state, events, at, cap, outputs, filled)
         if filled[0]:
-            matches.append(_matches(graph, state, outputs, int(filled[0]), batch))
+            matches.append(_matches(graph, state, outputs, int(filled[0]), events))
         if filled[1]:
-            observations.append(_observations(graph, state, outputs, int(filled[1]), batch))
+            observations.append(_observations(graph, state, outputs, int(filled[1]), events))
         for each in wanted.tolist():
             graph.expand(each)
-        if at >= batch.size and not len(wanted):
+        if at >= size and not len(wanted):
             break
-    return state, Outputs(joined_matches(matches, graph.variables), joined_observations(observations))
+    made = Outputs(joined_matches(matches, graph.variables), joined_observations(observations))
+    return state, made, outputs
 
 
 def _plain(array: NDArray[Any]) -> NDArray[Any]:
@@ -66,22 +114,23 @@ def _plain(array: NDArray[Any]) -> NDArray[Any]:
     return array if array.flags.carray else np.array(array, order="C")
 
 
-def _matches(graph: Graph, state: runs.State, outputs: runs.Outputs, count: int, batch: Batch) -> PatternMatches:
-    rows = outputs.matches[:count]
-    uids = np.array(graph.uids, np.int64)
+def _matches(graph: Graph, state: runs.State, outputs: runs.Outputs, count: int, events: runs.Events) -> PatternMatches:
+    rows, uids = outputs.matches[:count], graph.uids
     order = np.lexsort((rows[:, 1], rows[:, 0]))
     order = order[~is_part(uids[rows[order, 1]])]  # that a part has completed is seen, and told to nobody
     values = outputs.variables[:count, : 2 * graph.variables].reshape(count, graph.variables, 2)
     return PatternMatches(
-        batch.number[rows[order, 0]], uids[rows[order, 1]], _witnesses(state, rows[order, 2]), values[order]
+        events.number[rows[order, 0]], uids[rows[order, 1]], _witnesses(state, rows[order, 2]), values[order]
     )
 
 
-def _observations(graph: Graph, state: runs.State, outputs: runs.Outputs, count: int, batch: Batch) -> Observations:
+def _observations(
+    graph: Graph, state: runs.State, outputs: runs.Outputs, count: int, events: runs.Events
+) -> Observations:
     rows = outputs.observed[:count].copy()
     return Observations(
-        event=batch.number[rows[:, 0]],
-        pattern=np.array(graph.uids, np.int64)[rows[:, 1]],
+        event=events.number[rows[:, 0]],
+        pattern=graph.uids[rows[:, 1]],
         key=rows[:, 2:4],
         state=rows[:, 4],
         hit=rows[:, 5] != 0,
@@ -89,7 +138,7 @@ def _observations(graph: Graph, state: runs.State, outputs: runs.Outputs, count:
         depth=rows[:, 7],
         age=rows[:, 8],
         first=rows[:, 9],
-        time=batch.time[rows[:, 0]],
+        time=events.time[rows[:, 0]],
         span=rows[:, 11],
         begun=rows[:, 12],
         witness=_witnesses(state, rows[:, 10]),

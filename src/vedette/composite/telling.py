@@ -30,6 +30,8 @@ TIME = "time"
 
 
 _MANY = 1 << 18  # events that are kept before it is worth forgetting some
+_HANDFUL = 32  # events that are quicker found one by one
+_FEW = 1 << 12  # events that came one by one before it is worth putting them with the others
 
 
 class _Kept(NamedTuple):
@@ -45,6 +47,7 @@ class Telling:
     def __init__(self, patterns: Mapping[int, PatternRecord]) -> None:
         self._paths: dict[str, int] = {}
         self._parts = [_Kept(np.zeros(0, np.int64), (np.zeros(0, object),))]
+        self._alone: dict[int, tuple[Any, ...]] = {}  # those that came one by one, after all others
         self._size = 0
         self._crowded = _MANY
         self.follow(patterns)
@@ -54,7 +57,7 @@ class Telling:
         made = copy.copy(self)
         made._paths = dict(self._paths)
         made._parts = [_Kept(np.zeros(0, np.int64), tuple(np.zeros(0, object) for _ in range(1 + len(self._paths))))]
-        made._size, made._crowded = 0, _MANY
+        made._alone, made._size, made._crowded = {}, 0, _MANY
         return made
 
     def follow(self, patterns: Mapping[int, PatternRecord]) -> None:
@@ -70,16 +73,24 @@ class Telling:
             ]
         bound = {path for binders in self._binders.values() for each in binders for _, path in each}
         for path in sorted(bound - self._paths.keys()):
-            self._paths[path] = len(self._paths)
             kept = self._kept()
+            self._paths[path] = len(self._paths)
             self._parts = [_Kept(kept.numbers, (*kept.columns, np.full(len(kept.numbers), None, object)))]
+        self._finders = [finder(path) for path in self._paths]
 
     def keep(self, first: int, ids: Sequence[Any], events: Events) -> None:
         """Events may be named from now on: they are numbered from `first`, above all that came before."""
+        if len(ids) == 1 and isinstance(events, list):  # arrays would cost more than all else
+            self._alone[first] = (ids[0], *(find(events[0]) for find in self._finders))
+            self._size += 1
+            if len(self._alone) > _FEW:
+                self._kept()
+            return
         self.keep_numbered(np.arange(first, first + len(ids)), ids, events)
 
     def keep_numbered(self, numbers: NDArray[np.int64], ids: Sequence[Any], events: Events) -> None:
         """Events may be named from now on, by any numbers that no others have."""
+        self._settle()
         values = (_objects(values_at(events, path)) for path in self._paths)
         self._parts.append(_Kept(numbers, (_objects(ids), *values)))
         self._size += len(ids)
@@ -104,10 +115,16 @@ class Telling:
 
     def id(self, number: int) -> str:
         """What an event is called."""
-        return str(self._look(number, 0))
+        return str(self.called(number))
+
+    def called(self, number: int) -> Any:
+        """What an event is called, as it was handed in."""
+        return self._look(number, 0)
 
     def ids(self, numbers: NDArray[np.int64]) -> NDArray[np.object_]:
         """What events are called, as it was handed in."""
+        if len(numbers) <= _HANDFUL:
+            return _objects([self.called(number) for number in numbers.tolist()])
         kept = self._kept()
         return kept.columns[0][np.searchsorted(kept.numbers, numbers)]
 
@@ -158,6 +175,7 @@ class Telling:
         }
         nothing = np.full(table.num_rows, None, object)
         kept = tuple(columns.get(path, nothing) for path in ["", *self._paths])
+        self._alone = {}
         self._parts = [_Kept(numbers.to_numpy().astype(np.int64), kept)]
         self._size = table.num_rows
 
@@ -167,15 +185,30 @@ class Telling:
         nothing = [None] * len(plain["numbers"])
         wanted = ["", *self._paths]
         kept = tuple(_objects(columns.get(path, nothing)) for path in wanted)
+        self._alone = {}
         self._parts = [_Kept(np.array(plain["numbers"], np.int64), kept)]
         self._size = len(plain["numbers"])
 
     def _look(self, number: int, column: int) -> Any:
-        kept = self._kept()
+        alone = self._alone.get(number)
+        if alone is not None:
+            return alone[column]
+        kept = self._in_one()
         return kept.columns[column][np.searchsorted(kept.numbers, number)]
+
+    def _settle(self) -> None:
+        """Put those that came one by one with the others."""
+        if self._alone:
+            columns = (_objects(column) for column in zip(*self._alone.values(), strict=True))
+            self._parts.append(_Kept(np.fromiter(self._alone, np.int64, len(self._alone)), tuple(columns)))
+            self._alone = {}
 
     def _kept(self) -> _Kept:
         """All that is kept, in one piece."""
+        self._settle()
+        return self._in_one()
+
+    def _in_one(self) -> _Kept:
         if len(self._parts) > 1:
             numbers = np.concatenate([part.numbers for part in self._parts])
             columns = [np.concatenate(column) for column in zip(*(part.columns for part in self._parts), strict=True)]

@@ -23,7 +23,7 @@ from vedette.schema.types import STRING, TIMESTAMP, Kind, Type
 TIME: Final = "time"
 _TIMES: Final = frozenset({Kind.TIMESTAMP, Kind.DATE, Kind.STRING, Kind.INT, Kind.FLOAT})
 _DAY: Final = 86_400_000_000
-_YEAR_10000: Final = 253_402_300_800  # seconds
+YEAR_10000: Final = 253_402_300_800  # seconds
 _EARLIEST: Final = np.iinfo(np.int64).min
 _SIGNLESS: Final = np.int64(0x7FFF_FFFF_FFFF_FFFF)
 
@@ -83,7 +83,7 @@ def _of_numbers(data: KeyColumn, kind: Kind, rejects: list[Reject]) -> Times:
     seconds: NDArray[Any] = data.keys
     if kind is Kind.FLOAT:
         seconds = np.where(data.keys >= 0, data.keys, data.keys ^ _SIGNLESS).view(np.float64)
-    usable = data.present & (np.abs(seconds) < _YEAR_10000)
+    usable = data.present & (np.abs(seconds) < YEAR_10000)
     wrong = np.flatnonzero(data.present & ~usable).tolist()
     more = [
         Reject(row, TIME, f"{seconds[row]} is no time in seconds since 1970: are these milliseconds?") for row in wrong

@@ -12,6 +12,7 @@ pair wherever and whenever it is met. Which kinds are compared with each other i
 from __future__ import annotations
 
 import hashlib
+import struct
 from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
@@ -20,13 +21,17 @@ from numpy.typing import NDArray
 
 from vedette.errors import NotSupported
 from vedette.schema.columns import ColumnData, KeyColumn, TextColumn
+from vedette.schema.keys import float_key
 from vedette.schema.types import Kind
 
+Pair: TypeAlias = tuple[int, int]
 Values: TypeAlias = tuple[NDArray[np.int64], NDArray[np.bool_]]  # (n, 2) pairs, and which are known; else they are 0
 
 _DAY: Final = 86_400_000_000  # in microseconds
 _SIGN: Final = np.uint64(1 << 63)
+_EXACT: Final = 1 << 53  # up to here every integer is a float64
 _SIGNLESS: Final = np.int64(0x7FFF_FFFF_FFFF_FFFF)
+_HALVES: Final = struct.Struct("<2q")
 # What is digested says what it is, so that no text has the digest of a combination.
 _TEXT, _SEVERAL = b"vedette text", b"vedette several"
 
@@ -48,6 +53,27 @@ def coded(data: ColumnData, kind: Kind) -> Values:
     raise NotSupported(f"a pattern cannot join or partition by a {kind.value}, or by lists: they have no order")
 
 
+def pair_of(kind: Kind, key: int | bytes) -> Pair:
+    """The pair of a single value, from its key (`vedette.schema.keys`): the one that `coded` has for it."""
+    if isinstance(key, bytes):
+        table = _addresses([key]) if kind is Kind.IP else None
+        return _digest(key, _TEXT) if table is None else (int(table[0, 0]), int(table[0, 1]))
+    if kind in (Kind.INT, Kind.BOOL):
+        if -_EXACT <= key <= _EXACT:
+            return float_key(float(key)), 0
+        below, rest = _beside_floats(np.array([key], np.int64))
+        return int(below[0]), int(rest[0])
+    return (key * _DAY if kind is Kind.DATE else key), 0
+
+
+def partition_pair(parts: Sequence[Pair]) -> Pair:
+    """The key of a single event for the values of all attributes that a pattern is partitioned by."""
+    if len(parts) == 1:
+        return parts[0]
+    whole = [half for pair in parts for half in pair]
+    return _digest(struct.pack(f"<{len(whole)}q", *whole), _SEVERAL)
+
+
 def _beside_floats(whole: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The key of the float64 at or below each integer, and the rest."""
     nearest = whole.astype(np.float64)
@@ -65,8 +91,17 @@ def _addresses(values: list[bytes]) -> NDArray[np.int64]:
 
 
 def _digests(values: Sequence[bytes], what: bytes) -> NDArray[np.int64]:
-    made = b"".join([hashlib.blake2b(value, digest_size=16, person=what).digest() for value in values])
+    made = b"".join([_digested(value, what) for value in values])
     return np.frombuffer(made, "<i8").astype(np.int64).reshape(-1, 2)
+
+
+def _digest(value: bytes, what: bytes) -> Pair:
+    high, low = _HALVES.unpack(_digested(value, what))
+    return high, low
+
+
+def _digested(value: bytes, what: bytes) -> bytes:
+    return hashlib.blake2b(value, digest_size=16, person=what).digest()
 
 
 def partition_keys(parts: Sequence[Values]) -> Values:

@@ -77,6 +77,10 @@ class Reader(abc.ABC):
             check_event(event)
             raise
 
+    def match_numbers(self, event: Mapping[str, Any]) -> list[int]:
+        """The same as numbers, ascending: indexes into `ids`."""
+        return self._view().number_one(event)
+
     def match_batch(
         self,
         events: Events,

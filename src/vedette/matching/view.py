@@ -133,14 +133,24 @@ class View:
 
     def match_one(self, event: Mapping[str, Any]) -> list[str]:
         """The ids of the subscriptions that one event matches, in the order of addition."""
-        values = self._encode_one(event)
         found: list[str] = []
-        for part, places in zip(self.parts, self._places, strict=True):
-            own = values if places is None else [values[i] for i in places]
-            ordinals = part.segment.match_one(own, part.alive)
+        for part, ordinals in self._ordinals(event):
             if ordinals:
                 found += part.segment.records.names(ordinals)
         return found
+
+    def number_one(self, event: Mapping[str, Any]) -> list[int]:
+        """The same as numbers: places in `ids`, ascending."""
+        found: list[int] = []
+        for first, (_, ordinals) in zip(self.first, self._ordinals(event), strict=False):
+            found += [first + ordinal for ordinal in ordinals] if first else ordinals
+        return found
+
+    def _ordinals(self, event: Mapping[str, Any]) -> Iterator[tuple[Part, list[int]]]:
+        values = self._encode_one(event)
+        for part, places in zip(self.parts, self._places, strict=True):
+            own = values if places is None else [values[i] for i in places]
+            yield part, part.segment.match_one(own, part.alive)
 
     # ------------------------------------------------------------ batches
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import os
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Self
 
 import numpy as np
@@ -31,7 +32,7 @@ from vedette.operators.sources import EventSource, Shared
 from vedette.prediction.forecast import Forecaster
 from vedette.prediction.model import Model
 from vedette.prediction.score import Score
-from vedette.prediction.told import Rows, table
+from vedette.prediction.told import Rows, as_dicts, table
 from vedette.prediction.why import probability_by_depth
 from vedette.schema.encode import Reject
 
@@ -116,6 +117,23 @@ class StreamMatcher:
         the whole stream. Events that break the schema are an error, or, if a list is handed in as `rejects`, are put
         there and do not count.
         """
+        rows = self._happened(events, ids, rejects)
+        made = self._table(rows)
+        self._forget()
+        return made
+
+    def process_one(self, event: Mapping[str, Any], *, id: str | None = None) -> list[dict[str, Any]]:
+        """Let one event happen; what came of it, by subscription, each a dict as it would be written to a file.
+
+        The same as `process` with a list of that event, and quicker: for those who cannot wait for a second one.
+        """
+        rows = self._happened([event], None if id is None else [id], None)
+        self._count(rows)
+        told = as_dicts(rows, self._ids, self._pattern_places, self._telling, named=bool(self._named))
+        self._forget()
+        return told
+
+    def _happened(self, events: Events, ids: Sequence[str] | None, rejects: list[Reject] | None) -> list[Rows]:
         first = self._told["events"]
         self._check_ids(len(events), ids)
         broken: list[Reject] = []
@@ -130,10 +148,11 @@ class StreamMatcher:
         rows += self._heard(outcome)
         if rejects is not None:
             rejects += {reject.row: reject for reject in reversed(broken)}.values()
-        made = self._table(rows)
+        return rows
+
+    def _forget(self) -> None:
         if self._telling.crowded:
             self._telling.forget(self._patterns.remembered())
-        return made
 
     def _check_ids(self, count: int, ids: Sequence[str] | None) -> None:
         if ids is not None and len(ids) != count:
@@ -157,15 +176,22 @@ class StreamMatcher:
         if isinstance(self._filters, OperatorMatcher):
             found = self._filters.matches(events, source=source, rejects=rejects)
             return Rows.of_filters(found.event + first, found.subscription, found.bindings)
+        if len(events) == 1 and isinstance(events, list):
+            with contextlib.suppress(AttributeError, InputError, TypeError):  # below it is said what is wrong
+                places = self._filter_places[self._filters.match_numbers(events[0])]
+                return Rows.of_filters(np.full(places.size, first, np.int64), places)
         pairs = self._filters.match_pairs(events, ordered=True, rejects=rejects)
         return Rows.of_filters(pairs.event + first, self._filter_places[pairs.subscription])
 
     def _heard(self, outcome: Outcome) -> list[Rows]:
+        matches = outcome.matches
+        completed = Rows.of_patterns(matches.event, matches.pattern, matches.witness)
+        if not len(outcome.observations):  # nothing is forecast, or nothing of it was touched
+            return [completed]
         predictions = self._forecaster.process(outcome.observations)
         self._patterns.expect(self._forecaster.expected())
-        matches = outcome.matches
         return [
-            Rows.of_patterns(matches.event, matches.pattern, matches.witness),
+            completed,
             Rows.of_patterns(
                 predictions.event,
                 predictions.pattern,
@@ -176,11 +202,12 @@ class StreamMatcher:
         ]
 
     def _table(self, rows: Sequence[Rows]) -> pa.Table:
-        made = table(rows, self._ids, self._pattern_places, self._telling, named=bool(self._named))
-        predicted = sum(len(one.event) for one in rows if one.probability is not None)
-        self._told["predictions"] += predicted
-        self._told["matches"] += made.num_rows - predicted
-        return made
+        self._count(rows)
+        return table(rows, self._ids, self._pattern_places, self._telling, named=bool(self._named))
+
+    def _count(self, rows: Sequence[Rows]) -> None:
+        for one in rows:
+            self._told["matches" if one.probability is None else "predictions"] += len(one.event)
 
     def origin(self, id_: str) -> dict[str, Any]:
         """What notifications say of where a subscription comes from: title, level, author; empty if that is nothing."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,34 @@ def table(
     if numbered:
         columns["number"] = pa.array(event[order], pa.int64())
     return pa.table(columns)
+
+
+def as_dicts(
+    rows: Sequence[Rows], subscriptions: Sequence[str], places: Mapping[int, int], telling: Telling, *, named: bool
+) -> list[dict[str, Any]]:
+    """The same as `table`, a few rows without a step of Arrow, each without what is not there."""
+    found: list[tuple[tuple[int, int, bool], dict[str, Any]]] = []
+    for one in (one for one in rows if one.event.size):
+        predicted = one.probability is not None
+        for row, (event, place) in enumerate(zip(one.event.tolist(), _places(one, places).tolist(), strict=True)):
+            told: dict[str, Any] = {
+                "event": telling.called(event) if named else event,
+                "subscription": subscriptions[place],
+                "kind": "prediction" if predicted else "match",
+            }
+            bound = None if one.bound is None else one.bound[row]
+            if one.pattern is not None:
+                pattern, witness = int(one.pattern[row]), one.witness.of(row)
+                names = telling.names(pattern)
+                told["steps"] = {names[at]: telling.called(taken) if named else taken for at, taken in witness}
+                bound = telling.bindings(pattern, witness) if telling.joins(pattern) else None
+            if bound:
+                as_said = as_text if one.pattern is None else str
+                told["bindings"] = {name: as_said(value) for name, value in bound.items()}
+            if one.probability is not None and one.within is not None:
+                told |= {"probability": float(one.probability[row]), "within": int(one.within[row])}
+            found.append(((event, place, predicted), told))
+    return [told for _, told in sorted(found, key=itemgetter(0))]
 
 
 @cache
