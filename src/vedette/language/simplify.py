@@ -45,15 +45,38 @@ def _joined(conjunctions: list[Conjunction]) -> list[Conjunction]:
     columns = dict.fromkeys(column for one in conjunctions for column, _ in one.values)
     if len(columns) * sum(len(one.values) for one in conjunctions) > _WORK:
         return conjunctions
+    numbers = _Numbers()  # columns and sets are dear to compare, and are compared once for every column
+    numbered = [numbers.of(one) for one in conjunctions]
     for column in columns:
-        alike: dict[Any, list[Conjunction]] = {}
-        for one in conjunctions:
-            rest = tuple(entry for entry in one.values if entry[0] != column)
-            apart = len(rest) == len(one.values)
-            alike.setdefault((rest, one.probes, apart), []).append(one)
+        without = numbers.of_column(column)
+        alike: dict[Any, list[int]] = {}
+        for place, entries in enumerate(numbered):
+            rest = tuple([entry for entry in entries if entry[0] != without])
+            apart = len(rest) == len(entries)
+            alike.setdefault((rest, conjunctions[place].probes, apart), []).append(place)
         if len(alike) < len(conjunctions):
-            conjunctions = [several[0] if len(several) == 1 else _united(column, several) for several in alike.values()]
+            united = [[conjunctions[place] for place in several] for several in alike.values()]
+            conjunctions = [several[0] if len(several) == 1 else _united(column, several) for several in united]
+            numbered = [numbers.of(one) for one in conjunctions]
     return conjunctions
+
+
+class _Numbers:
+    """Small numbers for columns and for the sets of values that are asked of them."""
+
+    def __init__(self) -> None:
+        self._columns: dict[Column, int] = {}
+        self._sets: dict[Values, int] = {}
+
+    def of_column(self, column: Column) -> int:
+        """The number of a column."""
+        return self._columns.setdefault(column, len(self._columns))
+
+    def of(self, one: Conjunction) -> list[tuple[int, int]]:
+        """What a conjunction asks of its columns."""
+        return [
+            (self.of_column(column), self._sets.setdefault(values, len(self._sets))) for column, values in one.values
+        ]
 
 
 def _united(column: Column, several: list[Conjunction]) -> Conjunction:
