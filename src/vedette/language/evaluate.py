@@ -214,7 +214,10 @@ def order(left: Any, right: Any) -> int:
         return 0 if isinstance(b, float) and math.isnan(b) else 1
     if isinstance(b, float) and math.isnan(b):
         return -1
-    return int(a > b) - int(a < b)
+    try:
+        return int(a > b) - int(a < b)
+    except TypeError:  # of lists and objects, or of what is in them
+        raise SchemaError(f"{left!r} and {right!r} cannot be compared") from None
 
 
 def _plain(value: Any) -> Any:
