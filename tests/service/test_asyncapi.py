@@ -109,6 +109,26 @@ def test_what_is_told_is_what_is_described(running: Running, document: dict[str,
         check(document, "serverSentEvents", "notification", json.loads(next(lines)))
 
 
+def test_live_events_are_what_is_described(running: Running, document: dict[str, Any]) -> None:
+    running.subscribe("watched = 1", subscriber="ann")
+    where = f"{running.url}/v1/streams/default/live"
+    with httpx.stream("GET", where, headers=running.mine, timeout=60, trust_env=False) as stream:
+        lines = (line for line in stream.iter_lines() if line.startswith(("event: ", "data: ")))
+        assert next(lines) == "event: watching"
+        check(document, "live", "watching", json.loads(next(lines).removeprefix("data: ")))
+        running.publish({"watched": 1, "id": "seen"})
+        assert next(lines) == "event: glimpse"
+        said = json.loads(next(lines).removeprefix("data: "))
+        assert [one["id"] for one in said["events"]] == ["seen"]
+        assert len(said["events"][0]["told"]) == 1
+        check(document, "live", "glimpse", said)
+
+
+def test_servers_are_where_the_document_was_asked_for(running: Running) -> None:
+    said = running.http.get("/asyncapi.json", headers={"Host": "events.example.com"}).json()
+    assert {one["host"] for one in said["servers"].values()} == {"events.example.com"}
+
+
 def test_all_that_a_notification_can_say_is_described(
     service: Service, tenant: Tenant, document: dict[str, Any]
 ) -> None:

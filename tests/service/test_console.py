@@ -26,14 +26,15 @@ def test_whoever_opens_the_service_is_led_to_the_console(served: Running) -> Non
 
 def test_every_page_says_what_may_run_in_it(served: Running) -> None:
     for name, (body, media) in pages().items():
-        answer = served.http.get(f"/console/{name}")
+        folder = "docs" if name.startswith("docs.") else "console"
+        answer = served.http.get(f"/{folder}/{name}")
         assert (answer.status_code, answer.content) == (200, body)
         assert answer.headers["content-type"] == media
         policy = answer.headers["content-security-policy"]
         assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
         assert "unsafe" not in policy
         assert answer.headers["x-content-type-options"] == "nosniff"
-        again = served.http.get(f"/console/{name}", headers={"If-None-Match": answer.headers["etag"]})
+        again = served.http.get(f"/{folder}/{name}", headers={"If-None-Match": answer.headers["etag"]})
         assert (again.status_code, again.content) == (304, b"")
 
 
@@ -60,5 +61,10 @@ def test_every_module_that_is_imported_is_there() -> None:
 
 
 def test_it_can_be_left_out(running: Running) -> None:
-    assert running.http.get("/").status_code == 404
     assert running.http.get("/console/").status_code == 404
+    assert running.http.get("/docs/main.js").status_code == 404
+    # What tells of the API is there all the same.
+    answer = running.http.get("/", follow_redirects=True)
+    assert (answer.status_code, answer.url.path) == (200, "/docs/")
+    for name in set(re.findall(r'(?:src|href)="([a-z]+\.(?:js|css|svg))"', answer.text)) | {"dom.js"}:
+        assert running.http.get(f"/docs/{name}").status_code == 200, name

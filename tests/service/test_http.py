@@ -5,13 +5,15 @@ from __future__ import annotations
 import base64
 import socket
 import threading
+from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
-from tests.service.running import ADMIN, Running
+from tests.service.running import ADMIN, Running, over_http, settings_in, settled
 from tests.waiting import until
+from vedette.service.errors import StoreFailed
 
 
 def problem(answer: Any, status: int, kind: str) -> dict[str, Any]:
@@ -183,6 +185,76 @@ def test_patterns_predictions_and_meetings(running: Running) -> None:
     path = f"/v1/offers/{offer['id']}"
     problem(running.call("DELETE", path), 401, "not-allowed")
     assert running.call("DELETE", path, headers={"Vedette-Ticket": offer["ticket"]}).status_code == 204
+
+
+def test_a_dry_run_explains_patterns_and_operators(running: Running) -> None:
+    events = [{"id": "a", "t": 1, "user": "ann"}, {"id": "b", "t": 3, "user": "ann"}, {"id": "c", "t": 2}]
+    body = {"when": "x:[t = 1] ; y:[t = 2] by user within 1 min", "events": events, "recent": False}
+    one, other, without = running.call("POST", "/v1/subscriptions:test", json=body).json()["events"]
+    assert "takes it further" in one["why"]
+    assert "✗ t = 2   t was 3.0, needed = 2" in other["why"]
+    assert "its user is null" in without["why"]
+    body = {"when": "mentions(text, 'fox') and n > 1", "events": [{"text": "a fox", "n": n} for n in (1, 2)]}
+    tried = running.call("POST", "/v1/subscriptions:test", json=body | {"recent": False}).json()["events"]
+    assert [each["matches"] for each in tried] == [False, True]
+    assert all(each["why"] for each in tried)
+
+
+def test_a_dry_run_of_many_events_of_a_pattern_explains_the_first(running: Running) -> None:
+    body = {"when": "[t = 1] ; [t = 2]", "events": [{"t": 1}] * 40, "recent": False}
+    whys = [each["why"] for each in running.call("POST", "/v1/subscriptions:test", json=body).json()["events"]]
+    assert all(whys[:25])
+    assert whys[25:] == [None] * 15
+
+
+def test_every_request_says_which_key_it_needs(running: Running) -> None:
+    document = running.http.get("/openapi.json").json()
+    assert document["components"]["securitySchemes"].keys() == {"key", "admin_key"}
+    for path, methods in document["paths"].items():
+        for method, said in methods.items():
+            (scheme,) = said["security"][0]
+            assert (scheme == "admin_key") == ("admin" in said["tags"]), (method, path)
+            content = said["responses"].get("200", said["responses"].get("201", {})).get("content", {})
+            schema = content.get("application/json", {}).get("schema")
+            assert schema is None or schema.get("$ref"), (method, path)  # never just any object
+
+
+def test_wrong_keys_come_so_often_and_no_more(tmp_path: Path) -> None:
+    with over_http(settings_in(tmp_path, limits={"anonymous_requests": 0.001})) as running:
+        wrong = {"Authorization": "Bearer vk_wrong"}
+        answers = [running.http.get("/v1/subscriptions", headers=wrong) for _ in range(3)]
+        assert [each.status_code for each in answers] == [401, 429, 429]
+        assert int(answers[-1].headers["retry-after"]) > 1
+        assert running.call("GET", "/v1/subscriptions").status_code == 200  # a right one is not held up by them
+
+
+def test_a_database_that_does_not_answer_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with over_http(settings_in(tmp_path)) as running:
+        until(lambda: running.http.get("/readyz").status_code == 200)
+
+        def fails(_: Any) -> None:
+            raise StoreFailed("the database did not answer: it is gone")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(running.service.store, "read", fails)
+            said = problem(running.http.get("/readyz"), 503, "not-ready")
+            assert "it is gone" in said["detail"]
+            assert running.http.get("/livez").status_code == 200
+        assert running.http.get("/readyz").json() == {"status": "ready"}
+
+
+def test_events_that_break_a_schema_are_counted(tmp_path: Path) -> None:
+    with over_http(settings_in(tmp_path, streams={"typed": {"schema": {"x": "int"}}})) as running:
+        running.subscribe("x = 1", stream="typed")
+        answer = running.call("POST", "/v1/streams/typed/events", json=[{"x": 1}, {"x": "one"}, {"x": 1}])
+        assert answer.json()["accepted"] == 3
+        settled(running.service)
+        assert 'vedette_events_rejected_total{stream="typed"} 1.0' in running.http.get("/metrics").text
+
+
+def test_what_is_not_there_says_where_to_look(running: Running) -> None:
+    assert "/docs" in problem(running.http.get("/v1/nothing"), 404, "not-found")["hint"]
+    assert "/docs" in problem(running.call("PATCH", "/v1/subscriptions"), 405, "method-not-allowed")["hint"]
 
 
 def test_health_metrics_and_headers(running: Running) -> None:

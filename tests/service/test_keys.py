@@ -48,6 +48,17 @@ def test_a_revoked_key_opens_nothing_at_once(running: Running) -> None:
     assert again.status_code == 200
 
 
+def test_who_watches_is_disconnected(running: Running) -> None:
+    mine = {"Authorization": f"Bearer {running.new_key('watcher')}"}
+    (one,) = keys(running, "watcher")
+    where = f"{running.url}/v1/streams/default/live"
+    with httpx.stream("GET", where, headers=mine, timeout=60, trust_env=False) as answer:
+        lines = answer.iter_lines()
+        assert next(line for line in lines if line.startswith("event: ")) == "event: watching"
+        assert running.http.delete(f"/v1/tenants/watcher/keys/{one['id']}", headers=BY_ADMIN).status_code == 204
+        assert not any(line.startswith("event: ") for line in lines)  # it has ended, without another word
+
+
 def test_a_key_of_another_tenant_is_not_revoked(running: Running) -> None:
     running.new_key("one")
     running.new_key("another")

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
+import httpx
 import orjson
 import pytest
 import websockets
 
-from tests.service.running import Running, published, settings_in
+from tests.service.running import Running, over_http, published, settings_in
+from tests.waiting import until
 from vedette.client import AsyncClient, Client
 from vedette.errors import Refused
 from vedette.service.delivery.hub import Hub
-from vedette.service.delivery.reading import Beat, Dropped, Reader
+from vedette.service.delivery.reading import Beat, Begins, Dropped, Reader
 from vedette.service.outbox import Notification
 from vedette.service.registry import Wanted
 from vedette.service.service import Service
@@ -82,6 +85,7 @@ def test_a_reader_is_told_what_was_dropped(tmp_path: Path) -> None:
             hub = Hub()
             hub.start()
             reading = Reader(service.store, service.outbox, hub, one.number, beat=0.01).read()
+            assert await anext(reading) == Begins("@0")
             found = [await anext(reading), await anext(reading)]
             await asyncio.to_thread(published, service, *({"n": n} for n in range(1, 21)))
             return found + [await anext(reading) for _ in range(6)]
@@ -92,6 +96,84 @@ def test_a_reader_is_told_what_was_dropped(tmp_path: Path) -> None:
         assert [orjson.loads(each.body)["event"]["n"] for each in found[3:]] == [16, 17, 18, 19, 20]
         counts = service.outbox.counts(one.number)
         assert (counts.due, counts.delivered + counts.pending, counts.dropped) == (21, 6, 15)
+
+
+def test_a_reader_who_comes_back_is_told_what_was_dropped_meanwhile(tmp_path: Path) -> None:
+    with over_http(settings_in(tmp_path, limits={"queue": 5})) as running, Client(running.url, running.key) as client:
+        mine = client.subscribe("n >= 0")
+        running.publish({"n": 0}, {"n": 1})
+        seen, other = first(client.listen(mine["id"]), 2)
+        client.acknowledge(mine["id"], [seen["id"], other["id"]])  # else they may still wait
+        running.publish(*({"n": n} for n in range(2, 12)))
+        found = first(client.listen(mine["id"], last=seen["id"]), 7)
+        # What was handed over before comes again, as the reader may have lost it; then what was not dropped.
+        assert found[0] == {"kind": "dropped", "dropped": 5}
+        assert numbers(found[1:]) == [1, 7, 8, 9, 10, 11]
+        client.acknowledge(mine["id"], [one["id"] for one in found[1:]])
+        running.publish(*({"n": n} for n in range(12, 19)))
+        where = f"/v1/subscriptions/{mine['id']}/notifications"
+        pulled = running.call("GET", where).json()
+        assert (pulled["dropped"], numbers(pulled["notifications"])) == (2, [14, 15, 16, 17, 18])
+        client.acknowledge(mine["id"], [one["id"] for one in pulled["notifications"]])
+        running.publish({"n": 19})
+        assert running.call("GET", where).json()["dropped"] == 0
+
+
+def test_who_lost_the_very_first_one_hears_of_it_again(running: Running, client: Client) -> None:
+    mine = client.subscribe("first = 1")
+    running.publish({"first": 1, "n": 0})
+    path = f"{running.url}/v1/subscriptions/{mine['id']}/stream"
+
+    def lines(last: str | None) -> Generator[str, None, None]:
+        headers = running.mine | ({} if last is None else {"Last-Event-ID": last})
+        with httpx.stream("GET", path, headers=headers, timeout=30, trust_env=False) as answer:
+            yield from answer.iter_lines()
+
+    reading = lines(None)
+    place = next(line for line in reading if line.startswith("id: ")).removeprefix("id: ")
+    until(lambda: client.subscription(mine["id"])["notifications"]["delivered"] == 1)  # though nobody read that far
+    reading.close()
+    running.publish({"first": 1, "n": 1})
+    told = (orjson.loads(line.removeprefix("data: ")) for line in lines(place) if line.startswith("data: "))
+    assert numbers([next(told), next(told)]) == [0, 1]
+
+
+@pytest.mark.parametrize("last", ["@", "@x", "@-1", "@²", "@" + "9" * 30, "n_none", "x" * 64])
+def test_places_that_are_none_begin_with_what_waits(running: Running, client: Client, last: str) -> None:
+    mine = client.subscribe("nowhere = 1")
+    running.publish({"nowhere": 1, "n": 0})
+    assert numbers(first(client.listen(mine["id"], last=quote(last, safe="@")), 1)) == [0]
+
+
+def test_a_listener_waits_for_a_service_that_is_busy(running: Running, client: Client) -> None:
+    """Somebody between the two answers 503 and breaks connections; who listens goes on after the last one."""
+    mine = client.subscribe("busy = 1")
+    asked: list[str | None] = []
+
+    class Between(httpx.BaseTransport):
+        def handle_request(self, request: httpx.Request) -> httpx.Response:
+            asked.append(request.headers.get("last-event-id"))
+            match len(asked):
+                case 1:
+                    return httpx.Response(503, json={"detail": "busy"})
+                case 2:
+                    return httpx.Response(200, text='id: n_1\ndata: {"n": 1}\n\nid: n_2\ndata: {"n"')
+                case 3:
+                    raise httpx.ReadError("broken")
+                case 4:
+                    return httpx.Response(502, text="<html>")
+                case 5:
+                    return httpx.Response(200, text='id: n_2\ndata: {"n": 2}\n\n')
+                case _:
+                    return httpx.Response(404, json={"detail": "there is no subscription"})
+
+    with Client(running.url, running.key) as listener:
+        listener._http = httpx.Client(base_url=running.url, transport=Between())
+        heard = listener.listen(mine["id"])
+        assert [next(heard)["n"], next(heard)["n"]] == [1, 2]
+        with pytest.raises(Refused, match="no subscription"):
+            next(heard)
+    assert asked == [None, None, "n_1", "n_1", "n_1", "n_2"]
 
 
 def test_a_websocket_is_acknowledged(running: Running, client: Client) -> None:
@@ -120,8 +202,11 @@ def test_a_websocket_without_a_key_is_refused(running: Running, client: Client) 
         async with websockets.connect(url):
             pass
 
-    with pytest.raises(websockets.exceptions.InvalidStatus):
+    with pytest.raises(websockets.exceptions.InvalidStatus) as refused:
         asyncio.run(connect())
+    answer = refused.value.response
+    assert (answer.status_code, answer.headers["content-type"]) == (401, "application/problem+json")
+    assert orjson.loads(answer.body)["type"] == "urn:vedette:problem:not-allowed"
 
 
 def test_mistakes_reach_the_client_as_errors(running: Running, client: Client) -> None:
@@ -130,21 +215,28 @@ def test_mistakes_reach_the_client_as_errors(running: Running, client: Client) -
     assert (refused.value.status, refused.value.kind) == (422, "bad-subscription")
     with pytest.raises(Refused, match="no subscription"):
         next(client.listen("s_none", reconnect=False))
-    with Client("http://127.0.0.1:9", "vk_x", retries=0) as nowhere, pytest.raises(Refused, match="cannot be reached"):
-        nowhere.publish({"a": 1})
+    with Client("http://127.0.0.1:9", "vk_x", retries=0) as nowhere:
+        with pytest.raises(Refused, match="cannot be reached"):
+            nowhere.publish({"a": 1})
+        with pytest.raises(Refused, match="cannot be reached"):  # who never heard anything does not wait for ever
+            next(nowhere.listen("s_x"))
     assert running.key not in repr(client)
 
 
 def test_the_rest_of_the_client(running: Running, client: Client) -> None:
     mine = client.subscribe("rest = 1", subscriber="bea", validity=60)
     assert client.renew(mine["id"], mine["ticket"], validity=120)["id"] == mine["id"]
-    assert client.replace(mine["id"], mine["ticket"], "rest = 2")["version"] == 2
+    replaced = client.replace(mine["id"], mine["ticket"], "rest = 2")
+    assert (replaced["version"], replaced["subscriber"]) == (2, "bea")
     assert any(one["id"] == mine["id"] for one in client.subscriptions(limit=1000)["subscriptions"])
     assert client.try_out("rest = 1", [{"rest": 1}], recent=False)["events"][0]["matches"]
     running.publish({"rest": 2})
     (one,) = client.pull(mine["id"])
     assert client.acknowledge(mine["id"], [one["id"]]) == 1
     offer = client.offer("lot = 1")
+    assert offer["id"] in [one["id"] for one in client.offers(limit=1000)["offers"]]
+    forecast = client.try_out("[rest = 1] ; [rest = 2]", predict={"within": 3, "threshold": 0.5}, recent=False)
+    assert forecast["cost"] == client.try_out("[rest = 1] ; [rest = 2]", recent=False)["cost"] + 20
     client.withdraw(offer["id"], offer["ticket"])
     assert isinstance(client.dead_letters(), list)
     client.unsubscribe(mine["id"], mine["ticket"])

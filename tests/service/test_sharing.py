@@ -16,7 +16,8 @@ from vedette.matching.patterns import Predict
 from vedette.matching.subscriptions import Subscriptions
 from vedette.operators.registry import Operators
 from vedette.service.engine import Batch, Engine
-from vedette.service.kinds import Standing
+from vedette.service.explaining import reasons
+from vedette.service.kinds import Standing, kind_of
 from vedette.service.registry import Wanted
 from vedette.service.service import Service
 from vedette.service.times import with_times
@@ -60,6 +61,18 @@ def test_no_event_stops_the_engine(seed: int) -> None:
                 names = ("x", "y", "u", "t", "ip", "time")
                 some = [{name: choose.choice(VALUES) for name in names if choose.random() < 0.7} for _ in range(5)]
                 engine.match(happened(some, first), [])
+
+
+@pytest.mark.parametrize("when", WHEN)
+def test_no_event_stops_a_dry_run(when: str) -> None:
+    choose = random.Random(when)
+    operators, schema = Operators.installed(), Subscriptions().schema
+    names = ("x", "y", "u", "t", "ip", "time")
+    some = [{name: choose.choice(VALUES) for name in names if choose.random() < 0.7} for _ in range(25)]
+    kind = kind_of(Standing("s", when), schema, operators)
+    found = reasons(when, kind, some, [str(place) for place in range(len(some))], schema, operators)
+    assert len(found) == len(some)
+    assert all(found)
 
 
 @pytest.mark.parametrize("when", ["nobody(x)", "x = 1 and mentions(x)", "a:[x = 1] ; b:[nobody(x)]"])

@@ -14,6 +14,7 @@ import pytest
 from tests.service.receiver import Receiver, receiving
 from tests.service.running import Running
 from tests.waiting import until
+from vedette.client import Client
 from vedette.errors import InputError
 from vedette.service.delivery import signing
 
@@ -93,6 +94,26 @@ def test_retry_after_is_obeyed(running: Running, receiver: Receiver) -> None:
     created = running.service.store.read(lambda c: c.exec_driver_sql("SELECT max(created) FROM notifications").scalar())
     assert due - created > 3590 * 1_000_000
     assert counts(running, mine["id"])["pending"] == 1
+
+
+@pytest.mark.parametrize("said", ["\xb2", "", "-1", "soon", "Mon, 99 Foo 99999 99:99:99 GMT", "9" * 400])
+def test_odd_answers_are_failures_like_others(running: Running, receiver: Receiver, said: str) -> None:
+    after = {"Retry-After": said} if said != "9" * 400 else {"X-Odd": said}
+    receiver.answer = lambda number: (503, after) if number == 0 else (204, {})
+    mine = hooked(running, receiver, f"hook = 'odd' and n = {len(said)}")
+    running.publish({"hook": "odd", "n": len(said)})
+    until(lambda: counts(running, mine["id"])["delivered"] == 1)
+
+
+def test_replacing_without_a_word_of_it_keeps_the_webhook(running: Running, receiver: Receiver) -> None:
+    mine = hooked(running, receiver, "kept = 1")
+    with Client(running.url, running.key) as client:
+        replaced = client.replace(mine["id"], mine["ticket"], "kept = 2")
+        assert replaced["delivery"] == {"type": "webhook", "url": receiver.url}
+        running.publish({"kept": 2})
+        until(lambda: len(receiver.requests) == 1)
+        other = client.replace(mine["id"], mine["ticket"], "kept = 2", webhook=receiver.url + "/other")
+        assert other["delivery"]["url"] == receiver.url + "/other"
 
 
 def test_redirects_are_not_followed(running: Running, receiver: Receiver) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
+import sys
 from typing import TYPE_CHECKING
 
 from vedette.cli.terminal import Terminal
@@ -11,6 +13,7 @@ from vedette.errors import NotInstalled, StartError
 if TYPE_CHECKING:
     from vedette.service.settings import Settings
 
+_SWITCH_SECONDS = 0.001  # that the thread which matches may keep those who answer waiting
 _MESSAGE = 64 * 1024  # bytes of what a reader may say over a WebSocket
 _EXTRA = 'the service is not installed\nHint: pip install "vedette[service]"'
 
@@ -20,6 +23,7 @@ def serve(settings_file: str | None, host: str | None, port: int | None) -> None
     try:
         import uvicorn
 
+        from vedette.service.collecting import Collector
         from vedette.service.settings import load
         from vedette.service.telemetry import logs, traces
     except ModuleNotFoundError as error:
@@ -33,8 +37,8 @@ def serve(settings_file: str | None, host: str | None, port: int | None) -> None
 
     terminal = Terminal()
     server = settings.server
-    app = application(settings, first_key=lambda tenant, key: _greet(terminal, tenant, key))
     where = f"http://{server.host}:{server.port}"
+    app = application(settings, first_key=lambda tenant, key: _greet(terminal, where, tenant, key))
     terminal.note(f"Vedette serves {where} (pages: {where}/, API: {where}/docs), data in {_shown(settings.store.url)}")
     if fresh is not None:
         terminal.note(f"no admin key is set: until the end of this run it is {fresh}")
@@ -51,12 +55,17 @@ def serve(settings_file: str | None, host: str | None, port: int | None) -> None
         limit_concurrency=settings.limits.connections + 1_000,
         h11_max_incomplete_event_size=64 * 1024,
     )
+    Collector().install()
+    sys.setswitchinterval(_SWITCH_SECONDS)
     running = uvicorn.Server(config)
+    logging.getLogger("uvicorn.error").addFilter(lambda _: app.state.failure is None)  # it is told below, once
     try:
         running.run()
     except (SystemExit, KeyboardInterrupt):  # the signal that ended it, told once more; or it never began
         if running.started:
             return
+    if app.state.failure is not None:
+        raise app.state.failure
     if not running.started:
         raise StartError(
             f"the service did not start at {where}\n"
@@ -80,9 +89,9 @@ def _with_admin(settings: Settings) -> tuple[Settings, str | None]:
     return settings.model_copy(update={"server": server}), fresh
 
 
-def _greet(terminal: Terminal, tenant: str, key: str) -> None:
+def _greet(terminal: Terminal, where: str, tenant: str, key: str) -> None:
     terminal.note(f"a first tenant {tenant!r} was made; its key, which is not shown again: {key}")
-    terminal.note(f"try: export VEDETTE_KEY={key}; vedette subscribe 'price < 120'")
+    terminal.note(f"try: export VEDETTE_URL={where} VEDETTE_KEY={key}; vedette subscribe 'price < 120'")
 
 
 def _shown(url: str) -> str:

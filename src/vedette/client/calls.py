@@ -42,6 +42,11 @@ def _json(**values: Any) -> bytes:
     return orjson.dumps({name: value for name, value in values.items() if value is not None})
 
 
+def stream_of(id: str) -> str:
+    """Where the notifications of a subscription come from as server-sent events."""
+    return f"/v1/subscriptions/{_quoted(id)}/stream"
+
+
 def _with(ticket: str | None) -> dict[str, str]:
     return {"Content-Type": "application/json"} | ({} if ticket is None else {_TICKET: ticket})
 
@@ -58,7 +63,6 @@ def subscribe(
     want: bool = False,
 ) -> Call[Json]:
     """Subscribe. The answer has the `id`, and the `ticket` that renewing, replacing and cancelling need."""
-    delivery = None if webhook is None else {"type": "webhook", "url": webhook}
     body = _json(
         when=when,
         stream=stream,
@@ -66,7 +70,7 @@ def subscribe(
         subscriber=subscriber,
         predict=predict,
         validity=validity,
-        delivery=delivery,
+        delivery=_delivery(webhook),
         want=want or None,
     )
     return Call("POST", "/v1/subscriptions", _loads, body, _with(None))
@@ -97,9 +101,23 @@ def replace(
     subscriber: str | None = None,
     predict: Mapping[str, Any] | None = None,
     validity: float | None = None,
+    webhook: str | None = None,
+    want: bool = False,
 ) -> Call[Json]:
-    """Let a subscription say something else from the next event on."""
-    body = _json(when=when, stream=stream, dialect=dialect, subscriber=subscriber, predict=predict, validity=validity)
+    """Let a subscription say something else from the next event on.
+
+    For whom it is, how it is told and until when it stands stay as they are, unless they are given.
+    """
+    body = _json(
+        when=when,
+        stream=stream,
+        dialect=dialect,
+        subscriber=subscriber,
+        predict=predict,
+        validity=validity,
+        delivery=_delivery(webhook),
+        want=want or None,
+    )
     return Call("PUT", f"/v1/subscriptions/{_quoted(id)}", _loads, body, _with(ticket))
 
 
@@ -114,10 +132,11 @@ def try_out(
     *,
     stream: str = "default",
     dialect: str | None = None,
+    predict: Mapping[str, Any] | None = None,
     recent: bool = True,
 ) -> Call[Json]:
-    """A dry run: what a subscription would tell of these events, and would have told in the last hour."""
-    body = _json(when=when, events=list(events), stream=stream, dialect=dialect, recent=recent)
+    """A dry run: what a subscription would tell of these events, why, and what it would have told in the last hour."""
+    body = _json(when=when, events=list(events), stream=stream, dialect=dialect, predict=predict, recent=recent)
     return Call("POST", "/v1/subscriptions:test", _loads, body, _with(None))
 
 
@@ -148,6 +167,11 @@ def offer(
     return Call("POST", "/v1/offers", _loads, body, _with(None))
 
 
+def offers(*, after: int = 0, limit: int = 100) -> Call[Json]:
+    """A page of offers; `next` says where the next one begins."""
+    return Call("GET", "/v1/offers", _loads, params={"after": after, "limit": limit})
+
+
 def withdraw(id: str, ticket: str) -> Call[None]:
     """Let an offer go."""
     return Call("DELETE", f"/v1/offers/{_quoted(id)}", _nothing, headers=_with(ticket))
@@ -162,6 +186,10 @@ def replay(numbers: Iterable[int] | None = None) -> Call[int]:
     """Let dead letters, all or some, be delivered again; how many there were."""
     body = _json(numbers=None if numbers is None else list(numbers))
     return Call("POST", "/v1/dead-letters:replay", lambda answer: int(_loads(answer)["replayed"]), body, _with(None))
+
+
+def _delivery(webhook: str | None) -> Json | None:
+    return None if webhook is None else {"type": "webhook", "url": webhook}
 
 
 def _quoted(name: str) -> str:

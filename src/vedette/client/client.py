@@ -24,7 +24,7 @@ except ImportError:  # pragma: no cover - where the extra is missing
 P = ParamSpec("P")
 T = TypeVar("T")
 _TIMEOUT: Final = 30.0
-_AGAIN: Final = (429, 503, 507)  # answers after which trying again makes sense
+_AGAIN: Final = (429, 502, 503, 504, 507)  # answers after which trying again makes sense; some are of proxies
 _LONGEST_PAUSE: Final = 30.0
 
 
@@ -54,7 +54,19 @@ class _Client:
         if tried >= self._retries or (answer is not None and answer.status_code not in _AGAIN):
             return None
         asked = "" if answer is None else answer.headers.get("retry-after", "")
-        return min(_LONGEST_PAUSE, float(asked) if asked.isdigit() else 0.2 * 2**tried * (0.5 + random.random()))
+        known = asked.isascii() and asked.isdigit()
+        return min(_LONGEST_PAUSE, float(asked) if known else 0.2 * 2**tried * (0.5 + random.random()))
+
+    def _breaks(self, error: Exception, tried: int, heard: bool) -> float:
+        """Seconds after which a listener comes again; what is final, or never began, is raised.
+
+        Whoever was connected once waits as long as it takes: services are started anew.
+        """
+        if isinstance(error, Refused) and error.status not in _AGAIN:
+            raise error
+        if not heard and tried >= self._retries:
+            raise error if isinstance(error, Refused) else _unreachable(self.url, error) from error
+        return float(min(_LONGEST_PAUSE, 0.2 * 2 ** min(tried, 8)))
 
     def _listening(self, last: str | None) -> dict[str, str]:
         return {} if last is None else {"Last-Event-ID": last}
@@ -102,6 +114,7 @@ class Client(_Client):
     pull = _waits(calls.pull)
     acknowledge = _waits(calls.acknowledge)
     offer = _waits(calls.offer)
+    offers = _waits(calls.offers)
     withdraw = _waits(calls.withdraw)
     dead_letters = _waits(calls.dead_letters)
     replay = _waits(calls.replay)
@@ -126,30 +139,34 @@ class Client(_Client):
     def listen(self, id: str, *, last: str | None = None, reconnect: bool = True) -> Iterator[dict[str, Any]]:
         """Notifications of a subscription as they come, after the one with the id `last`; it goes on after breaks.
 
-        One with the kind `dropped` says how many were dropped because nobody read them.
+        One with the kind `dropped` says how many were dropped because nobody read them. Refused when the subscription
+        has ended, and when there was no connection to begin with.
         """
-        lines, tried = Lines(), 0
+        lines, tried, began = Lines(), 0, False
         lines.last = last
         while True:
+            pause = 0.2
             try:
                 for heard in self._heard(id, lines):
-                    tried = 0
-                    yield _told(heard)
-            except httpx.TransportError as error:
+                    tried, began = 0, True
+                    if heard is not None:
+                        yield _told(heard)
+            except (httpx.TransportError, Refused) as error:
                 lines.broken()
-                if not reconnect:
-                    raise _unreachable(self.url, error) from error
+                pause = self._breaks(error, tried if reconnect else self._retries, began and reconnect)
             if not reconnect:
                 return
-            time.sleep(min(_LONGEST_PAUSE, 0.2 * 2 ** min(tried, 8)))
+            time.sleep(pause)
             tried += 1
 
-    def _heard(self, id: str, lines: Lines) -> Iterator[Heard]:
-        path, headers = f"/v1/subscriptions/{id}/stream", self._listening(lines.last)
+    def _heard(self, id: str, lines: Lines) -> Iterator[Heard | None]:
+        """What is heard; None as soon as the service listens to us."""
+        path, headers = calls.stream_of(id), self._listening(lines.last)
         with self._http.stream("GET", path, headers=headers, timeout=httpx.Timeout(_TIMEOUT, read=60.0)) as answer:
             if not answer.is_success:
                 answer.read()
                 raise _refused(answer)
+            yield None
             for line in answer.iter_lines():
                 heard = lines.take(line)
                 if heard is not None:
@@ -186,6 +203,7 @@ class AsyncClient(_Client):
     pull = _awaits(calls.pull)
     acknowledge = _awaits(calls.acknowledge)
     offer = _awaits(calls.offer)
+    offers = _awaits(calls.offers)
     withdraw = _awaits(calls.withdraw)
     dead_letters = _awaits(calls.dead_letters)
     replay = _awaits(calls.replay)
@@ -211,29 +229,32 @@ class AsyncClient(_Client):
         self, id: str, *, last: str | None = None, reconnect: bool = True
     ) -> AsyncIterator[dict[str, Any]]:
         """Notifications of a subscription as they come; see `Client.listen`."""
-        lines, tried = Lines(), 0
+        lines, tried, began = Lines(), 0, False
         lines.last = last
         while True:
+            pause = 0.2
             try:
                 async for heard in self._heard(id, lines):
-                    tried = 0
-                    yield _told(heard)
-            except httpx.TransportError as error:
+                    tried, began = 0, True
+                    if heard is not None:
+                        yield _told(heard)
+            except (httpx.TransportError, Refused) as error:
                 lines.broken()
-                if not reconnect:
-                    raise _unreachable(self.url, error) from error
+                pause = self._breaks(error, tried if reconnect else self._retries, began and reconnect)
             if not reconnect:
                 return
-            await asyncio.sleep(min(_LONGEST_PAUSE, 0.2 * 2 ** min(tried, 8)))
+            await asyncio.sleep(pause)
             tried += 1
 
-    async def _heard(self, id: str, lines: Lines) -> AsyncIterator[Heard]:
-        path, headers = f"/v1/subscriptions/{id}/stream", self._listening(lines.last)
+    async def _heard(self, id: str, lines: Lines) -> AsyncIterator[Heard | None]:
+        """What is heard; None as soon as the service listens to us."""
+        path, headers = calls.stream_of(id), self._listening(lines.last)
         timeout = httpx.Timeout(_TIMEOUT, read=60.0)
         async with self._http.stream("GET", path, headers=headers, timeout=timeout) as answer:
             if not answer.is_success:
                 await answer.aread()
                 raise _refused(answer)
+            yield None
             async for line in answer.aiter_lines():
                 heard = lines.take(line)
                 if heard is not None:

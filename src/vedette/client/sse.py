@@ -19,8 +19,9 @@ class Lines:
     """Lines of a stream on their way to events."""
 
     def __init__(self) -> None:
-        self.last: str | None = None  # the id of the last event, to go on after
+        self.last: str | None = None  # the id of the last event that came whole, to go on after
         self._kind, self._data = "message", list[str]()
+        self._id: str | None = None
 
     def take(self, line: str) -> Heard | None:
         """The next line; an event, if it completes one."""
@@ -33,14 +34,15 @@ class Lines:
         elif name == "data":
             self._data.append(value)
         elif name == "id" and "\0" not in value:
-            self.last = value
+            self._id = value
         return None
 
     def broken(self) -> None:
         """The connection broke: what was begun is not an event."""
-        self._kind, self._data = "message", []
+        self._kind, self._data, self._id = "message", [], None
 
     def _completed(self) -> Heard | None:
         kind, data = self._kind, "\n".join(self._data)
+        self.last = self.last if self._id is None else self._id
         self.broken()
         return Heard(kind, self.last, orjson.loads(data)) if data else None

@@ -125,6 +125,33 @@ class Outbox:
         )
         return self._store.read(lambda c: c.execute(wanted).scalar())
 
+    def start_of(self, subscription: int) -> int:
+        """The number before the oldest that waits; if none does, that of the newest there ever was."""
+        mine = notifications.c.subscription == subscription
+        first = sa.select(sa.func.min(notifications.c.number)).where(mine, notifications.c.state == PENDING)
+        newest = sa.select(sa.func.max(notifications.c.number)).where(mine)
+
+        def look(connection: Connection) -> int:
+            waits = connection.execute(first).scalar()
+            return int(connection.execute(newest).scalar() or 0) if waits is None else int(waits) - 1
+
+        return self._store.read(look)
+
+    def missed(self, subscription: int, after: int | None = None) -> int:
+        """How many were dropped after a number, or after the newest that was taken: a reader who comes back asks."""
+        mine = notifications.c.subscription == subscription
+        taken = sa.select(sa.func.max(notifications.c.number)).where(mine, notifications.c.state == DELIVERED)
+        dropped = sa.select(sa.func.count()).select_from(notifications).where(mine, notifications.c.state == DROPPED)
+
+        def look(connection: Connection) -> int:
+            counts = self._counts(connection, subscription)
+            if counts is None or not counts.dropped:
+                return 0
+            since = int(connection.execute(taken).scalar() or 0) if after is None else after
+            return int(connection.execute(dropped.where(notifications.c.number > since)).scalar_one())
+
+        return self._store.read(look)
+
     def delivered(self, connection: Connection, subscription: int, upto: int) -> int:
         """Within a transaction: all that wait up to a number have been delivered."""
         which = sa.and_(

@@ -41,6 +41,7 @@ from vedette.service.warming import warm_up
 _LOG: Final = logging.getLogger("vedette.service.pump")
 BATCH: Final = 2_000  # events that are matched together
 _STATE_EVERY: Final = 1.0  # seconds between two writings of where patterns stand
+_COMPLAINTS: Final = 10.0  # seconds between two
 _PAUSE: Final = 0.5  # seconds before trying again, when nothing can be written
 
 Heard = Callable[[Stream, Batch, list[Told]], None]
@@ -59,8 +60,8 @@ class _Flow:
     changes: deque[Change] = field(default_factory=deque)  # in order; appended by another thread
     state_written: float = 0.0
     state_event: int = 0
+    complained: float = float("-inf")  # when it was last said that events cannot be matched
     moved: bool = False  # since where it stands was last written
-    rejected: int = 0
 
 
 class Pump:
@@ -88,6 +89,7 @@ class Pump:
         self.warm = False  # until then the loops of matching are being loaded, or compiled
         self.failure: BaseException | None = None
         self.matched: Counter[str] = Counter()  # events, by stream
+        self.rejected: Counter[str] = Counter()  # of these, events that break the schema of their stream
 
     # ------------------------------------------------------------ beginning and ending
 
@@ -244,8 +246,18 @@ class Pump:
             begin = end
         if begin < len(batch):
             told += flow.engine.match(batch.part(begin, len(batch)), rejects)
-        flow.rejected += len(rejects)
+        if rejects:
+            self._complain(flow, rejects)
         return told
+
+    def _complain(self, flow: _Flow, rejects: list[Reject]) -> None:
+        """Count events that break the schema; now and then one of them is logged."""
+        name = flow.stream.name
+        self.rejected[name] += len(rejects)
+        if time.monotonic() - flow.complained > _COMPLAINTS:
+            flow.complained = time.monotonic()
+            said = {"stream": name, "attribute": rejects[0].attribute, "reason": rejects[0].reason}
+            _LOG.warning("an event cannot be matched", extra=said | {"rejected": self.rejected[name]})
 
     def _carry_out(self, flow: _Flow, change: Change) -> None:
         """Let the engine know; one that cannot stand any more is left out, and said so."""

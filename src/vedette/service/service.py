@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, Self
+
+import sqlalchemy as sa
 
 from vedette.operators.registry import Operators
 from vedette.service import clock
@@ -19,9 +21,10 @@ from vedette.service.market import Market
 from vedette.service.outbox import Outbox
 from vedette.service.pump import Pump
 from vedette.service.registry import Change, Registry
-from vedette.service.settings import Settings
+from vedette.service.settings import Settings, StreamSettings
+from vedette.service.storage.holding import Holding
 from vedette.service.storage.migrating import migrate
-from vedette.service.storage.store import Store
+from vedette.service.storage.store import Store, failures_told
 from vedette.service.tenants import Stream, Streams, Tenants
 from vedette.service.watching import Watching
 
@@ -40,6 +43,7 @@ class Service:
             Operators.installed() if settings.operators is None else Operators.read(Path(settings.operators))
         )
         self.store = Store(settings.store.url, synchronous=settings.store.synchronous)
+        self._holding = Holding(self.store.engine)
         self.tenants = Tenants(self.store, now)
         self.streams = Streams(self.store, now)
         self.journal = Journal(self.store, now)
@@ -54,11 +58,24 @@ class Service:
         self._keeper: threading.Thread | None = None
 
     def start(self) -> Self:
-        """Bring the database up to date, take up where it was left, begin to match."""
-        migrate(self.store.engine)
+        """Bring the database up to date, take up where it was left, begin to match.
+
+        StoreFailed if another process serves it.
+        """
+        self._holding.take()
+        try:
+            self._begin()
+        except BaseException:
+            self._holding.release()
+            raise
+        return self
+
+    def _begin(self) -> None:
+        with failures_told():
+            migrate(self.store.engine)
         self.store.start()
         self.streams.load()
-        for name, wanted in self.settings.streams.items():
+        for name, wanted in self._wanted_streams().items():
             self.streams.put(
                 name,
                 schema=wanted.attributes,
@@ -71,7 +88,13 @@ class Service:
         self.pump.start()
         self._keeper = threading.Thread(target=self._keep, name="vedette-keeper", daemon=True)
         self._keeper.start()
-        return self
+
+    def _wanted_streams(self) -> Mapping[str, StreamSettings]:
+        """Streams that the settings name; the one that is there by default stays as it was made, or changed since."""
+        named, known = self.settings.streams, {stream.name for stream in self.streams.all()}
+        if "streams" in self.settings.model_fields_set:
+            return named
+        return {name: wanted for name, wanted in named.items() if name not in known}
 
     def add_stream(self, name: str, *, schema: dict[str, object] | None, anonymous: bool, lateness: int) -> Stream:
         """A stream that is made while the service runs."""
@@ -103,6 +126,7 @@ class Service:
             self._keeper.join()
         self.pump.close()
         self.store.close()
+        self._holding.release()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -110,19 +134,30 @@ class Service:
     def __exit__(self, *raised: object) -> None:
         self.close()
 
-    @property
     def trouble(self) -> str | None:
-        """Why the service cannot do its work, if it cannot."""
+        """Why the service cannot do its work, if it cannot: it asks the database."""
         if self.pump.failure is not None:
             return f"matching has ended: {self.pump.failure}"
+        if self._holding.lost is not None:
+            return self._holding.lost
         if not self.pump.warm:
             return "matching begins soon: its loops are being compiled, once for this machine"
+        try:
+            self.store.read(lambda connection: connection.execute(sa.select(1)).scalar_one())
+        except ServiceError as error:
+            return str(error).partition("\n")[0]
         return None
 
     # ------------------------------------------------------------ by the clock
 
+    def _hold(self) -> None:
+        """Nothing is written while another process may write."""
+        self._holding.keep()
+        self.store.barred = self._holding.lost
+
     def _keep(self) -> None:
         tasks: list[tuple[float, Callable[[], object]]] = [
+            (_HOUSEKEEPING, self._hold),
             (_HOUSEKEEPING, self.registry.expire),
             (_HOUSEKEEPING, self.market.expire),
             (_TIDYING, self.tidy),

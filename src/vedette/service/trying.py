@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import BaseModel
 
 from vedette.errors import InputError
-from vedette.language.check import check
-from vedette.language.parser import parse
-from vedette.matching.explain import explain
 from vedette.matching.patterns import Predict
 from vedette.service import clock
 from vedette.service.engine import Batch, Engine, Told
+from vedette.service.explaining import reasons
 from vedette.service.kinds import Standing
 from vedette.service.registry import Wanted
 
@@ -66,14 +64,15 @@ def tried(service: Service, wanted: Wanted, samples: Sequence[Mapping[str, Any]]
     told = _run(service, wanted, _batch(samples))
     matched = {one.event for one in told if one.kind == "match"}
     names = [str(event.get("id", number)) for number, event in enumerate(samples)]
+    whys = reasons(wanted.when, kind, samples, names, stream.schema, service.operators)
     made = [
         TriedEvent(
             event=names[number],
             matches=number in matched,
-            why=_why(wanted.when, event, stream.schema) if kind == "filter" else None,
+            why=whys[number],
             told=[_told(one, names) for one in told if one.event == number],
         )
-        for number, event in enumerate(samples)
+        for number in range(len(samples))
     ]
     found = Tried(kind=kind, cost=cost, when=wanted.when, events=made)
     if not recent:
@@ -106,7 +105,3 @@ def _told(one: Told, names: Sequence[str]) -> TriedTold:
     steps = None if one.steps is None else {step: names[int(taken)] for step, taken in one.steps.items()}
     bindings = None if one.bindings is None else dict(one.bindings)
     return TriedTold(kind=one.kind, steps=steps, bindings=bindings, probability=one.probability)
-
-
-def _why(text: str, event: Mapping[str, Any], schema: Any) -> str:
-    return "\n".join(explain(check(parse(text), schema, text), event).lines())

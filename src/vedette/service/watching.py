@@ -103,6 +103,11 @@ class Watching:
         finally:
             self._watchers = tuple(each for each in self._watchers if each is not watcher)
 
+    def wake(self) -> None:
+        """Let all who watch look whether they still may."""
+        for each in self._watchers:
+            each.news.set()
+
     def heard(self, stream: Stream, batch: Batch, told: list[Told]) -> None:
         """A batch was matched."""
         watchers = [each for each in self._watchers if each.stream == stream.name]

@@ -1,7 +1,8 @@
 """How does somebody read the notifications of a subscription, one after the other, and go on after a break?
 
 What was handed over counts as delivered; it is kept for a while, so that a reader who lost some of it can ask again
-from the last one that came through. A reader that is too slow is told how many of the oldest were dropped.
+from the last one that came through. Before the first one it is told where it begins (`@41`), so that this holds for the
+first one, too. A reader that is too slow, or was away for too long, is told how many of the oldest were dropped.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from vedette.service.storage.store import Store
 from vedette.service.storage.tables import subscriptions
 
 PAGE: Final = 32  # notifications that are in memory for one reader
+_PLACE: Final = "@"  # before a number: a place in the queue, where there is no notification to name
+_DIGITS: Final = 19
 BEAT: Final = 15.0  # seconds after which a silent connection says that it lives
 
 
@@ -30,6 +33,12 @@ class Dropped(NamedTuple):
 
 class Beat(NamedTuple):
     """Nothing happened, and all is well."""
+
+
+class Begins(NamedTuple):
+    """Whoever has nothing yet can ask again from here."""
+
+    place: str
 
 
 class Reader:
@@ -53,20 +62,24 @@ class Reader:
 
     async def read(
         self, last: str | None = None, *, acknowledged: bool = False
-    ) -> AsyncIterator[Notification | Dropped | Beat]:
+    ) -> AsyncIterator[Notification | Dropped | Beat | Begins]:
         """All that waits, and all that comes; after the notification `last`, if the reader names one.
 
         It ends when the subscription does, or when the reader may not read any more.
         Unless the reader acknowledges by itself, what it has taken is delivered when it asks for more.
         """
-        position, again = await self._from(last)
-        self._dropped = (await run_in_threadpool(self._outbox.counts, self._subscription)).dropped
+        number = None if last is None else await self._number(last)
+        position, again = (0, False) if number is None else (number, True)
+        if number is None and not acknowledged:
+            yield Begins(f"{_PLACE}{await run_in_threadpool(self._outbox.start_of, self._subscription)}")
+        missed = await run_in_threadpool(self._outbox.missed, self._subscription, number)
+        self._dropped = (await run_in_threadpool(self._outbox.counts, self._subscription)).dropped - missed
         with self._hub.waiting(self._subscription) as grown:
             while self._may():
                 grown.clear()
                 find = self._outbox.since if again else self._outbox.pending
                 page = await run_in_threadpool(find, self._subscription, position, PAGE)
-                lost = await self._lost(page, position)
+                lost = 0 if not page else await self._lost(page[0].number != position + 1 or again)
                 if lost:
                     yield Dropped(lost)
                 for one in page:
@@ -93,19 +106,19 @@ class Reader:
         work = self._store.submit(lambda connection: self._outbox.delivered(connection, number, upto))
         await asyncio.wrap_future(work)
 
-    async def _from(self, last: str | None) -> tuple[int, bool]:
-        """Where to begin, and whether some of it was delivered before."""
-        if last is None:
-            return 0, False
+    async def _number(self, last: str) -> int | None:
+        """Where the last one stands that a reader has; None if it is not known (any more)."""
+        place = last.removeprefix(_PLACE)
+        if place != last:
+            return int(place) if place.isascii() and place.isdigit() and len(place) < _DIGITS else None
         number = await run_in_threadpool(self._outbox.number_of, self._subscription, last)
-        if number is None:
-            return 0, False
-        await self.delivered(number)
-        return number, True
+        if number is not None:
+            await self.delivered(number)
+        return number
 
-    async def _lost(self, page: list[Notification], position: int) -> int:
+    async def _lost(self, gap: bool) -> int:
         """How many were dropped since the last page; drops show as a gap, so only gaps are looked into."""
-        if not page or (position and page[0].number == position + 1):
+        if not gap:
             return 0
         dropped = (await run_in_threadpool(self._outbox.counts, self._subscription)).dropped
         lost, self._dropped = dropped - self._dropped, dropped

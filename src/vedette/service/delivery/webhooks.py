@@ -149,6 +149,9 @@ class Webhooks:
         except ServiceError as error:
             _LOG.warning("webhooks of subscription %s wait: %s", number, error)
             self._stopped = True
+        except Exception:  # nobody's answer may end the deliveries of a subscription: it is tried again
+            _LOG.exception("webhooks of subscription %s failed", number)
+            self._stopped = True
         finally:
             del self._running[number]
 
@@ -184,6 +187,10 @@ class Webhooks:
             await run_in_threadpool(self._registry.end, subscription.id)
             return False
         if tried >= len(self._settings.schedule):
+            _LOG.warning(
+                "a notification is given up",
+                extra={"subscription": subscription.id, "notification": one.id, "reason": outcome.reason},
+            )
             await self._write(lambda c: self._dead(c, subscription, one, tried + 1, outcome.reason))
             return True
         wait = self._wait(tried, outcome)
@@ -264,9 +271,9 @@ def _retry_after(answer: httpx.Response) -> float | None:
     text = answer.headers.get("retry-after")
     if text is None:
         return None
-    if text.strip().isdigit():
+    if text.strip().isascii() and text.strip().isdigit():
         return float(text)
     try:
         return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Annotated, Any, Final
 
 import orjson
@@ -12,28 +13,55 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from vedette.service import clock
+from vedette.service.http.answers import (
+    DeadLetters,
+    Keys,
+    MadeKey,
+    MadeTenant,
+    PutStream,
+    Replayed,
+    ShownStreams,
+    ShownTenants,
+)
 from vedette.service.http.context import Admin, Here, Mine, asked, takes
-from vedette.service.http.models import Keys, NewKey, NewStream, NewTenant, Replay
+from vedette.service.http.models import NewKey, NewStream, NewTenant, Replay
 from vedette.service.storage.tables import dead_letters, notifications
 from vedette.service.tenants import key_id
 
+_LOG: Final = logging.getLogger("vedette.service.http")
 router: Final = APIRouter()
 
 
-@router.post("/tenants", status_code=201, dependencies=[Admin], tags=["admin"], openapi_extra=takes(NewTenant))
+@router.post(
+    "/tenants",
+    status_code=201,
+    response_model=MadeTenant,
+    dependencies=[Admin],
+    tags=["admin"],
+    openapi_extra=takes(NewTenant),
+)
 async def new_tenant(request: Request, here: Here) -> dict[str, Any]:
     """A new tenant, with a first key, which is shown once."""
     given = await asked(request, NewTenant)
     await run_in_threadpool(here.service.tenants.add, given.name, given.limits.model_dump(exclude_none=True))
     key = await run_in_threadpool(here.service.tenants.new_key, given.name, "first")
+    _LOG.info("a tenant was made", extra={"tenant": given.name, "key_id": key_id(key)})
     return {"name": given.name, "key": key, "id": key_id(key)}
 
 
-@router.post("/tenants/{name}/keys", status_code=201, dependencies=[Admin], tags=["admin"], openapi_extra=takes(NewKey))
+@router.post(
+    "/tenants/{name}/keys",
+    status_code=201,
+    response_model=MadeKey,
+    dependencies=[Admin],
+    tags=["admin"],
+    openapi_extra=takes(NewKey),
+)
 async def new_key(name: str, request: Request, here: Here) -> dict[str, Any]:
     """Another key of a tenant, which is shown once."""
     given = await asked(request, NewKey)
     key = await run_in_threadpool(here.service.tenants.new_key, name, given.label)
+    _LOG.info("a key was made", extra={"tenant": name, "key_id": key_id(key)})
     return {"key": key, "id": key_id(key)}
 
 
@@ -59,10 +87,12 @@ async def revoke_key(name: str, id: str, here: Here) -> Response:
     """Let a key open nothing from now on; who reads by it is disconnected."""
     here.guards.revoked(await run_in_threadpool(here.service.tenants.revoke, name, id))
     here.hub.wake()
+    here.service.watching.wake()
+    _LOG.info("a key was revoked", extra={"tenant": name, "key_id": id})
     return Response(status_code=204)
 
 
-@router.get("/tenants", dependencies=[Admin], tags=["admin"])
+@router.get("/tenants", response_model=ShownTenants, dependencies=[Admin], tags=["admin"])
 async def tenants(here: Here) -> dict[str, Any]:
     """All tenants."""
     return {
@@ -72,7 +102,13 @@ async def tenants(here: Here) -> dict[str, Any]:
     }
 
 
-@router.put("/streams/{name}", dependencies=[Admin], tags=["admin"], openapi_extra=takes(NewStream))
+@router.put(
+    "/streams/{name}",
+    response_model=PutStream,
+    dependencies=[Admin],
+    tags=["admin"],
+    openapi_extra=takes(NewStream),
+)
 async def put_stream(name: str, request: Request, here: Here) -> dict[str, Any]:
     """A stream, new or changed."""
     given = await asked(request, NewStream)
@@ -84,7 +120,7 @@ async def put_stream(name: str, request: Request, here: Here) -> dict[str, Any]:
     return {"name": made.name, "anonymous": made.anonymous, "lateness": made.lateness / clock.SECOND}
 
 
-@router.get("/streams", tags=["events"])
+@router.get("/streams", response_model=ShownStreams, tags=["events"])
 async def streams(here: Here, tenant: Mine) -> dict[str, Any]:
     """All streams."""
     return {
@@ -100,7 +136,7 @@ async def streams(here: Here, tenant: Mine) -> dict[str, Any]:
     }
 
 
-@router.get("/dead-letters", tags=["notifications"])
+@router.get("/dead-letters", response_model=DeadLetters, response_model_exclude_unset=True, tags=["notifications"])
 async def dead(
     here: Here,
     tenant: Mine,
@@ -130,7 +166,7 @@ async def dead(
     }
 
 
-@router.post("/dead-letters:replay", tags=["notifications"], openapi_extra=takes(Replay))
+@router.post("/dead-letters:replay", response_model=Replayed, tags=["notifications"], openapi_extra=takes(Replay))
 async def replay(request: Request, here: Here, tenant: Mine) -> dict[str, int]:
     """Let dead letters wait to be delivered again."""
     given = await asked(request, Replay)

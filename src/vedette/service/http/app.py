@@ -13,19 +13,21 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from vedette.errors import VedetteError
 from vedette.service.delivery.hub import Hub
 from vedette.service.delivery.webhooks import Webhooks
 from vedette.service.http import admin, asyncapi, console, looking, market, publishing, reading, subscriptions
+from vedette.service.http.answers import Problem
 from vedette.service.http.context import Context, context_of
 from vedette.service.http.guards import Guards, Measured
-from vedette.service.http.models import Problem
-from vedette.service.http.problems import install
+from vedette.service.http.problems import install, problem
 from vedette.service.service import Service
 from vedette.service.settings import Settings
 from vedette.service.telemetry.metrics import MEDIA, Counted, Metrics
 from vedette.version import __version__
 
 _FIRST = "default"  # the name of the first tenant
+_PATIENCE = 5.0  # seconds that the database may take to say that it is there
 _WRONG: dict[int | str, dict[str, Any]] = {
     "default": {
         "description": "What went wrong (RFC 9457)",
@@ -47,7 +49,11 @@ def application(settings: Settings, *, first_key: Callable[[str, str], None] | N
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
         hub.start()
-        await run_in_threadpool(service.start)
+        try:
+            await run_in_threadpool(service.start)
+        except VedetteError as error:
+            app.state.failure = error  # whoever runs the server tells it, without a traceback
+            raise
         if first_key is not None and not await run_in_threadpool(service.tenants.all):
             await run_in_threadpool(service.tenants.add, _FIRST)
             first_key(_FIRST, await run_in_threadpool(service.tenants.new_key, _FIRST, "first"))
@@ -68,19 +74,19 @@ def application(settings: Settings, *, first_key: Callable[[str, str], None] | N
         summary="Subscribe, publish, be told.",
         lifespan=life,
         responses=_WRONG,
-        docs_url="/docs",
+        docs_url=None,  # which would load a page's scripts from elsewhere
         redoc_url=None,
     )
+    app.state.failure = None
     app.state.context = Context(service, Guards(service.tenants, settings), hub)
     install(app)
     for module in (subscriptions, publishing, reading, market, looking, admin):
         app.include_router(module.router, prefix="/v1")
-    app.add_api_route("/asyncapi.json", _described(settings), include_in_schema=False)
+    app.add_api_route("/asyncapi.json", _described, include_in_schema=False)
     app.add_api_route("/livez", _alive, include_in_schema=False)
     app.add_api_route("/readyz", _ready, include_in_schema=False)
     app.add_api_route("/metrics", _measured(metrics), include_in_schema=False)
-    if settings.server.console:
-        console.install(app)
+    console.install(app, console=settings.server.console)
     app.add_middleware(Counted, metrics=metrics)
     app.add_middleware(Measured, most=settings.limits.body_bytes, strict=lambda path: path.startswith("/v1"))
     return app
@@ -93,11 +99,8 @@ def _measured(metrics: Metrics) -> Callable[[], Awaitable[Response]]:
     return measured
 
 
-def _described(settings: Settings) -> Callable[[], Awaitable[Response]]:
-    async def described() -> Response:
-        return JSONResponse(asyncapi.document(settings))
-
-    return described
+async def _described(request: Request) -> Response:
+    return JSONResponse(asyncapi.document(request.url.netloc, secure=request.url.scheme == "https"))
 
 
 async def _alive() -> Response:
@@ -106,6 +109,11 @@ async def _alive() -> Response:
 
 async def _ready(request: Request) -> Response:
     """Whether the service can do its work: the database answers, and matching goes on."""
-    service = context_of(request).service
-    trouble = service.trouble
-    return JSONResponse({"status": "ready" if trouble is None else trouble}, 200 if trouble is None else 503)
+    asking = run_in_threadpool(context_of(request).service.trouble)
+    try:
+        trouble = await asyncio.wait_for(asking, _PATIENCE)
+    except TimeoutError:
+        trouble = f"the database has not answered for {_PATIENCE:g} seconds"
+    if trouble is not None:
+        return problem(503, "not-ready", trouble, headers={"Retry-After": "1"})
+    return JSONResponse({"status": "ready"})

@@ -11,8 +11,8 @@ from typing import Any, Final
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from vedette.service.http.models import Acknowledge, Beat, Drops, Notification, Queued, TakenUpTo
-from vedette.service.settings import Settings
+from vedette.service.http.answers import Beat, Drops, Glimpse, Notification, Queued, Watched
+from vedette.service.http.models import Acknowledge, TakenUpTo
 from vedette.version import __version__
 
 VERSION: Final = "3.0.0"
@@ -25,6 +25,8 @@ _MESSAGES: Final[dict[str, tuple[type[BaseModel], str]]] = {
     "takenUpTo": (TakenUpTo, "A reader has taken all up to one"),
     "queued": (Queued, "The oldest notifications, which wait until they are acknowledged"),
     "acknowledged": (Acknowledge, "A reader has taken these"),
+    "watching": (Watched, "What is watched, told once"),
+    "glimpse": (Glimpse, "Events as they are matched, and what they told"),
 }
 _SIGNED: Final = {  # as Standard Webhooks says
     "type": "object",
@@ -37,9 +39,9 @@ _SIGNED: Final = {  # as Standard Webhooks says
 }
 
 
-def document(settings: Settings) -> dict[str, Any]:
-    """The description of all streams of a service."""
-    host = f"{settings.server.host}:{settings.server.port}"
+def document(host: str, *, secure: bool = False) -> dict[str, Any]:
+    """The description of all streams of a service, which is reached under a name."""
+    http, ws = ("https", "wss") if secure else ("http", "ws")
     return {
         "asyncapi": VERSION,
         "info": {
@@ -49,8 +51,8 @@ def document(settings: Settings) -> dict[str, Any]:
         },
         "defaultContentType": "application/json",
         "servers": {
-            "http": {"host": host, "protocol": "http", "security": [_to("securitySchemes", "key")]},
-            "ws": {"host": host, "protocol": "ws", "security": [_to("securitySchemes", "key")]},
+            "http": {"host": host, "protocol": http, "security": [_to("securitySchemes", "key")]},
+            "ws": {"host": host, "protocol": ws, "security": [_to("securitySchemes", "key")]},
         },
         "channels": _channels(),
         "operations": _operations(),
@@ -83,15 +85,27 @@ def _channels() -> dict[str, Any]:
             "description": "The URL that a subscription names. Anything but a status of 2xx is tried again.",
             "messages": {"notification": _to("messages", "signedNotification")},
         },
+        "live": _channel(
+            "Events of a stream as they are matched, as server-sent events; what is too much is counted.",
+            "/v1/streams/{stream}/live",
+            ("watching", "glimpse"),
+            parameters={"stream": {"description": "The name of a stream"}},
+        ),
     }
 
 
-def _channel(description: str, address: str, messages: tuple[str, ...], server: str = "http") -> dict[str, Any]:
+def _channel(
+    description: str,
+    address: str,
+    messages: tuple[str, ...],
+    server: str = "http",
+    parameters: dict[str, Any] = _ID,
+) -> dict[str, Any]:
     return {
         "address": address,
         "description": description,
         "servers": [{"$ref": f"#/servers/{server}"}],
-        "parameters": _ID,
+        "parameters": parameters,
         "messages": {name: _to("messages", name) for name in messages},
     }
 
@@ -103,6 +117,7 @@ def _operations() -> dict[str, Any]:
         "hear": _operation("receive", "webSocket", ("takenUpTo",)),
         "hand": _operation("send", "queue", ("queued",)) | {"bindings": {"http": {"method": "GET"}}},
         "take": _operation("receive", "acknowledging", ("acknowledged",)) | {"bindings": {"http": {"method": "POST"}}},
+        "show": _operation("send", "live", ("watching", "glimpse")),
         "call": _operation("send", "webhook", ("notification",)) | {"bindings": {"http": {"method": "POST"}}},
     }
 

@@ -1,9 +1,13 @@
-"""The console's pages, by the process that serves the API; nothing but what this process sends may run in them."""
+"""The pages for people, by the process that serves the API; nothing but what this process sends may run in them.
+
+The console can be left out; the page that tells of the API is always there.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import Final, NamedTuple
 
 from fastapi import FastAPI
 from starlette.requests import Request
@@ -12,36 +16,52 @@ from starlette.responses import RedirectResponse, Response
 from vedette.console import pages
 from vedette.service.errors import NotFound
 
-PREFIX: Final = "/console/"
-_FIRST: Final = "index.html"
+CONSOLE: Final = "/console/"
+DOCS: Final = "/docs/"
+_OF_DOCS: Final = ("docs.html", "docs.css", "docs.js", "dom.js", "console.css", "mark.svg")
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 )
 
 
-def install(app: FastAPI) -> None:
-    """Serve the pages under /console/; whoever opens the service itself is led there."""
-    kept = {name: (body, media, _tag(body)) for name, (body, media) in pages().items()}
+class _Page(NamedTuple):
+    body: bytes
+    media: str
+    tag: str
 
-    async def page(request: Request, name: str = _FIRST) -> Response:
+
+def install(app: FastAPI, *, console: bool) -> None:
+    """Serve the pages; whoever opens the service itself is led to the first of them."""
+    kept = {name: _Page(body, media, _tag(body)) for name, (body, media) in pages().items()}
+    _serve(app, DOCS, "docs.html", {name: kept[name] for name in _OF_DOCS})
+    if console:
+        mine = {name: page for name, page in kept.items() if not name.startswith("docs.")}
+        _serve(app, CONSOLE, "index.html", mine)
+    app.add_api_route("/", _led_to(CONSOLE if console else DOCS), include_in_schema=False)
+
+
+def _serve(app: FastAPI, prefix: str, first: str, kept: dict[str, _Page]) -> None:
+    async def page(request: Request, name: str = first) -> Response:
         found = kept.get(name)
         if found is None:
-            raise NotFound(f"the console has no page {name[:80]!r}\nHint: begin at {PREFIX}")
-        body, media, tag = found
+            raise NotFound(f"there is no page {name[:80]!r} here\nHint: begin at {prefix}")
         # Always asked for again, so that a new version is seen at once; what is known already is not sent.
-        headers = {"Content-Security-Policy": _POLICY, "Cache-Control": "no-cache", "ETag": tag}
-        if request.headers.get("if-none-match") == tag:
+        headers = {"Content-Security-Policy": _POLICY, "Cache-Control": "no-cache", "ETag": found.tag}
+        if request.headers.get("if-none-match") == found.tag:
             return Response(status_code=304, headers=headers)
-        return Response(body, media_type=media, headers=headers)
+        return Response(found.body, media_type=found.media, headers=headers)
 
-    async def there() -> Response:
-        return RedirectResponse(PREFIX)
+    app.add_api_route(prefix.rstrip("/"), _led_to(prefix), include_in_schema=False)
+    app.add_api_route(prefix, page, include_in_schema=False)
+    app.add_api_route(prefix + "{name}", page, include_in_schema=False)
 
-    for path in ("/", PREFIX.rstrip("/")):
-        app.add_api_route(path, there, include_in_schema=False)
-    app.add_api_route(PREFIX, page, include_in_schema=False)
-    app.add_api_route(PREFIX + "{name}", page, include_in_schema=False)
+
+def _led_to(where: str) -> Callable[[], Awaitable[Response]]:
+    async def led() -> Response:
+        return RedirectResponse(where)
+
+    return led
 
 
 def _tag(body: bytes) -> str:

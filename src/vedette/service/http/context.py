@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
 import orjson
-from fastapi import Depends, Header
+from fastapi import Depends, Header, Security
+from fastapi.security import HTTPBearer
 from pydantic import BaseModel, ValidationError
 from starlette.requests import HTTPConnection, Request
 
@@ -37,11 +38,16 @@ def context_of(connection: HTTPConnection) -> Context:
     return context
 
 
-async def _tenant(request: Request) -> Tenant:
+# For OpenAPI alone: keys are looked at by the guards.
+_KEY = HTTPBearer(auto_error=False, scheme_name="key", description="A tenant's key: vk_…")
+_ADMIN_KEY = HTTPBearer(auto_error=False, scheme_name="admin_key", description="The key of whoever runs the service")
+
+
+async def _tenant(request: Request, _: Annotated[object, Security(_KEY)]) -> Tenant:
     return await context_of(request).guards.tenant(request)
 
 
-async def _admin(request: Request) -> None:
+async def _admin(request: Request, _: Annotated[object, Security(_ADMIN_KEY)]) -> None:
     context_of(request).guards.admin(request)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 
 from vedette.service import tickets
 from vedette.service.errors import NotAllowed, OverLimit, TooLarge
@@ -70,22 +70,24 @@ class Guards:
 
     async def tenant(self, request: Request) -> Tenant:
         """Whose key came with a request; NotAllowed without one, OverLimit if there were too many."""
-        key = bearer(request)
+        return await self.admitted(bearer(request), request)
+
+    async def admitted(self, key: str | None, connection: HTTPConnection) -> Tenant:
+        """Whose key came with a connection; OverLimit if it came too often, or if wrong ones come again and again."""
         if key is None:
             raise NotAllowed("this needs a key\nHint: send a tenant's key: Authorization: Bearer vk_…")
-        return await self.admitted(key)
-
-    async def admitted(self, key: str) -> Tenant:
-        """Whose key this is; OverLimit if it came too often."""
-        tenant = await self.of_key(key)
+        try:
+            tenant = await self.of_key(key)
+        except NotAllowed:
+            self._limit_address(connection)
+            raise
         self._limit(f"t:{tenant.name}", float(tenant.limits.get("requests", self._limits.requests)), self._limits.burst)
         return tenant
 
     async def publisher(self, request: Request, anonymous: bool) -> Tenant | None:
         """Who publishes; None for somebody without a key, where that is allowed."""
         if anonymous and bearer(request) is None:
-            rate = self._limits.anonymous_requests
-            self._limit(f"a:{request.client.host if request.client else ''}", rate, 2 * rate)
+            self._limit_address(request)
             return None
         return await self.tenant(request)
 
@@ -93,6 +95,7 @@ class Guards:
         """NotAllowed unless the request has the key of whoever runs the service."""
         kept = "" if self._admin is None else tickets.hashed(self._admin.get_secret_value())
         if self._admin is None or not tickets.holds(bearer(request), kept):
+            self._limit_address(request)
             raise NotAllowed("this needs the admin key\nHint: send it: Authorization: Bearer …")
 
     async def of_key(self, key: str) -> Tenant:
@@ -117,6 +120,10 @@ class Guards:
     def opens(self, key: str) -> bool:
         """Whether a key that opened a stream has not been revoked since."""
         return tickets.hashed(key) not in self._revoked
+
+    def _limit_address(self, connection: HTTPConnection) -> None:
+        rate = self._limits.anonymous_requests
+        self._limit(f"a:{connection.client.host if connection.client else ''}", rate, max(1.0, 2 * rate))
 
     def _limit(self, who: str, rate: float, burst: float) -> None:
         bucket = self._rates.get(who)

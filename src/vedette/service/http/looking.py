@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Annotated, Any, Final
 
 import orjson
 import sqlalchemy as sa
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -21,8 +22,10 @@ from vedette.service.clock import iso
 from vedette.service.covered import CoveredOne, Covering, covered_one, covering
 from vedette.service.engine import Engine
 from vedette.service.errors import NotFound, OverLimit
+from vedette.service.http.answers import Numbers, numbers_of
 from vedette.service.http.context import Context, Here, Mine, asked, takes
-from vedette.service.http.models import Asked, Name, Numbers, Prediction, numbers_of
+from vedette.service.http.guards import bearer
+from vedette.service.http.models import Asked, Name, Prediction
 from vedette.service.machines import Forecasts, Machine, finite, machine_of
 from vedette.service.outbox import Counts
 from vedette.service.parsed import Parsed, parsed, refused
@@ -40,6 +43,8 @@ _COVERED: Final = 1_000  # subscriptions that are held against each other
 
 class Written(Asked):
     """A filter or pattern as somebody wrote it."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"when": "price < 120 and city in ('Bronx', 'Queens')"}]})
 
     when: Annotated[str, Field(max_length=1_000_000)] | dict[str, Any]
     dialect: Annotated[str, Field(max_length=32)] | None = None
@@ -230,7 +235,9 @@ def _of_stream(here: Context, tenant: Tenant, stream: str, limit: int) -> tuple[
 
 
 @router.get("/streams/{stream}/live", response_class=StreamingResponse)
-async def live(stream: str, here: Here, tenant: Mine, rate: Annotated[float, Query(ge=1, le=200)] = 20.0) -> Response:
+async def live(
+    stream: str, request: Request, here: Here, tenant: Mine, rate: Annotated[float, Query(ge=1, le=200)] = 20.0
+) -> Response:
     """Events of a stream as they are matched, as server-sent events, with what they told the tenant's subscriptions.
 
     At most `rate` events a second are shown, those first that told something; `matched`, `skipped` and `told` count.
@@ -238,14 +245,20 @@ async def live(stream: str, here: Here, tenant: Mine, rate: Annotated[float, Que
     here.service.streams.get(stream)
     if len(here.service.watching) >= MOST:
         raise OverLimit(f"{MOST:,} watch already\nHint: try again later", retry_after=5)
-    return StreamingResponse(_glimpses(here, tenant, stream, rate), media_type="text/event-stream", headers=_HEADERS)
+    may = partial(here.guards.opens, bearer(request) or "")
+    shown = _glimpses(here, tenant, stream, rate, may)
+    return StreamingResponse(shown, media_type="text/event-stream", headers=_HEADERS)
 
 
-async def _glimpses(here: Context, tenant: Tenant, stream: str, rate: float) -> AsyncIterator[bytes]:
+async def _glimpses(
+    here: Context, tenant: Tenant, stream: str, rate: float, may: Callable[[], bool]
+) -> AsyncIterator[bytes]:
     with here.service.watching.by(tenant.name, stream, rate) as watcher:
         yield b"retry: 2000\nevent: watching\ndata: %s\n\n" % orjson.dumps({"stream": stream, "rate": rate})
-        while True:
-            yield await _next(watcher)
+        while may():  # keys are revoked
+            said = await _next(watcher)
+            if may():
+                yield said
             await asyncio.sleep(_PAUSE)
 
 

@@ -10,14 +10,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from vedette.service.clock import iso
-from vedette.service.http import models
+from vedette.service.http import answers, models
 from vedette.service.http.context import Here, Mine, Ticket, asked, takes
 from vedette.service.market import Offer
 
 router: Final = APIRouter(tags=["offers"])
 
 
-@router.post("/offers", status_code=201, openapi_extra=takes(models.Offer))
+@router.post("/offers", status_code=201, response_model=answers.NewlyOffered, openapi_extra=takes(models.Offer))
 async def offer(request: Request, here: Here, tenant: Mine) -> dict[str, Any]:
     """Let an offer stand; whoever wants it is told. The answer has its ticket."""
     given = await asked(request, models.Offer)
@@ -29,7 +29,7 @@ async def offer(request: Request, here: Here, tenant: Mine) -> dict[str, Any]:
     return {**_shown(made), "ticket": ticket}
 
 
-@router.get("/offers")
+@router.get("/offers", response_model=answers.Offers)
 async def page(
     here: Here,
     tenant: Mine,

@@ -1,4 +1,4 @@
-"""What goes over the wire? Requests and answers, as OpenAPI tells them to the world."""
+"""What may be asked? Requests, as OpenAPI tells them to the world."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from vedette.service.clock import iso
-from vedette.service.outbox import Counts
-from vedette.service.registry import Subscription
 from vedette.service.settings import Lateness
 
 Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Text = Annotated[str, Field(min_length=1, max_length=1_000_000)]
 Number = Annotated[int, Field(ge=0, le=2**63 - 1)]  # of a row
 Label = Annotated[str, Field(min_length=1, max_length=256)]
+
+
+def _for_example(**values: Any) -> ConfigDict:
+    return ConfigDict(json_schema_extra={"examples": [values]})
 
 
 class Asked(BaseModel):
@@ -51,6 +52,8 @@ class Prediction(Asked):
 class Subscribe(Asked):
     """What to hear of, for how long, and how."""
 
+    model_config = _for_example(when="issue = 'IBM' and price < 120", subscriber="alice", validity=3600.0)
+
     when: Text | dict[str, Any]
     dialect: Annotated[str, Field(max_length=32)] | None = None
     stream: Name = "default"
@@ -61,14 +64,26 @@ class Subscribe(Asked):
     want: bool = False  # a constraint that meets offers
 
 
+class Replace(Subscribe):
+    """What to hear of from now on; for whom, how and for how long stay as they are, unless they are said."""
+
+    model_config = _for_example(when="issue = 'IBM' and price < 100")
+
+    delivery: Annotated[Queue | Webhook, Field(discriminator="type")] | None = None  # type: ignore[assignment]
+
+
 class Renew(Asked):
     """For how long, from now on."""
+
+    model_config = _for_example(validity=86400.0)
 
     validity: Annotated[float, Field(gt=0)] | None = None
 
 
 class Trial(Asked):
     """A subscription to try: on sample events, on the last hour's traffic, or on both."""
+
+    model_config = _for_example(when="price < 120", events=[{"price": 99}, {"price": 130}])
 
     when: Text | dict[str, Any]
     dialect: Annotated[str, Field(max_length=32)] | None = None
@@ -81,17 +96,23 @@ class Trial(Asked):
 class Acknowledge(Asked):
     """Which notifications have been taken."""
 
+    model_config = _for_example(ids=["n_lb4y3mvtbmq5oqxklzmyqfe2w46kwhbv"])
+
     ids: Annotated[list[Annotated[str, Field(max_length=64)]], Field(max_length=1000)]
 
 
 class Replay(Asked):
     """Which dead letters to send again; all of them if none is named."""
 
+    model_config = _for_example(numbers=[17])
+
     numbers: Annotated[list[Number], Field(max_length=1000)] | None = None
 
 
 class Offer(Asked):
     """A publication that is a constraint itself, and stands for a while."""
+
+    model_config = _for_example(when="lot between 1000 and 10000 and price = 1.00", publisher="seller")
 
     when: Text
     stream: Name = "default"
@@ -110,6 +131,8 @@ class TenantLimits(Asked):
 class NewTenant(Asked):
     """Somebody who will publish and subscribe."""
 
+    model_config = _for_example(name="acme")
+
     name: Name
     limits: TenantLimits = TenantLimits()
 
@@ -117,193 +140,22 @@ class NewTenant(Asked):
 class NewKey(Asked):
     """A key for a tenant."""
 
+    model_config = _for_example(label="of the phone")
+
     label: Annotated[str, Field(max_length=128)] = ""
 
 
 class NewStream(Asked):
     """A stream of events."""
 
+    model_config = _for_example(schema={"price": "float", "issue": "string"}, anonymous=False)
+
     attributes: dict[str, Any] | None = Field(default=None, alias="schema")
     anonymous: bool = False
     lateness: Lateness = 0.0
-
-
-# ---------------------------------------------------------------- answers
-
-
-class Numbers(BaseModel):
-    """What became of the notifications of a subscription."""
-
-    due: int
-    delivered: int
-    pending: int
-    dead: int
-    dropped: int
-    last: str | None = None
-
-
-class Stands(BaseModel):
-    """A subscription that stands."""
-
-    id: str
-    stream: str
-    subscriber: str | None
-    kind: str
-    when: str
-    rule: str | None
-    dialect: str | None
-    origin: dict[str, Any] | None
-    predict: dict[str, Any] | None
-    delivery: dict[str, Any]
-    version: int
-    created: str
-    expires: str
-    cost: float
-    notifications: Numbers | None = None
-
-
-class Subscribed(Stands):
-    """A new subscription; the ticket, and the secret of its webhook, are shown once."""
-
-    ticket: str
-    secret: str | None = None
-
-
-class Replaced(Stands):
-    """A subscription that says something else; the secret of its webhook is there if it is a new one."""
-
-    secret: str | None = None
-
-
-class Page(BaseModel):
-    """Some of the subscriptions; `next` is where the next page begins."""
-
-    subscriptions: list[Stands]
-    next: int | None
-
-
-class Published(BaseModel):
-    """Events that are on the disk."""
-
-    accepted: int
-    duplicates: int
-    ids: list[str]
-
-
-class OfferTold(BaseModel):
-    """An offer, as those who want it hear of it."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    id: str
-    when: str
-    expires: str
-    publisher: str | None = None
-
-
-class Notification(BaseModel):
-    """What a subscription hears of. Attributes that say nothing are left out."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    id: str  # the same whenever it is told again
-    kind: Literal["match", "prediction", "meeting"]
-    subscription: str
-    stream: str
-    time: str
-    subscriber: str | None = None
-    steps: dict[str, str] | None = None  # of a pattern: name of a step -> id of the event that took it
-    bindings: dict[str, str] | None = None
-    probability: float | None = None  # of a prediction
-    within: int | None = None
-    origin: dict[str, Any] | None = None
-    event: dict[str, Any] | None = None
-    offer: OfferTold | None = None  # of a meeting
-
-
-class Drops(BaseModel):
-    """So many of the oldest notifications were dropped, as nobody took them."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    kind: Literal["dropped"] = "dropped"
-    dropped: int
-
-
-class Beat(BaseModel):
-    """Nothing happened, and all is well."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    kind: Literal["beat"]
 
 
 class TakenUpTo(BaseModel):
     """All up to this notification have been taken."""
 
     ack: Annotated[str, Field(max_length=64)]
-
-
-class Queued(BaseModel):
-    """Notifications that wait, oldest first."""
-
-    notifications: list[Notification]
-
-
-class ShownKey(BaseModel):
-    """A key, without what opens anything."""
-
-    id: str
-    label: str
-    created: str
-    revoked: str | None
-
-
-class Keys(BaseModel):
-    """The keys of a tenant."""
-
-    keys: list[ShownKey]
-
-
-class Problem(BaseModel):
-    """A mistake, as RFC 9457 says."""
-
-    type: str
-    title: str
-    status: int
-    detail: str
-    hint: str | None = None
-
-
-def numbers_of(counts: Counts) -> Numbers:
-    """Counts as an answer."""
-    last = None if counts.last is None else iso(counts.last)
-    return Numbers(
-        due=counts.due,
-        delivered=counts.delivered,
-        pending=counts.pending,
-        dead=counts.dead,
-        dropped=counts.dropped,
-        last=last,
-    )
-
-
-def stands(one: Subscription, counts: Counts | None = None) -> dict[str, Any]:
-    """A subscription as an answer, without what is secret."""
-    return {
-        "id": one.id,
-        "stream": one.stream,
-        "subscriber": one.subscriber,
-        "kind": one.kind,
-        "when": one.when,
-        "rule": one.rule,
-        "dialect": one.dialect,
-        "origin": None if one.origin is None else dict(one.origin),
-        "predict": None if one.predict is None else dict(one.predict),
-        "delivery": {name: value for name, value in one.delivery.items() if name != "secret"},
-        "version": one.version,
-        "created": iso(one.created),
-        "expires": iso(one.expires),
-        "cost": one.cost,
-        "notifications": None if counts is None else numbers_of(counts),
-    }

@@ -81,10 +81,15 @@ def install(app: FastAPI) -> None:
         assert isinstance(error, VedetteError)
         return of_error(error)
 
-    async def of_http(_: Request, error: Exception) -> Response:
+    async def of_http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         headers = dict(error.headers or {})
-        return problem(error.status_code, _kind(error.status_code), str(error.detail), headers=headers)
+        detail, path = str(error.detail), request.url.path[:80]
+        if error.status_code == HTTPStatus.NOT_FOUND:
+            detail = f"there is nothing at {path!r}\nHint: what there is, is told at /docs, and at /openapi.json"
+        elif error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+            detail = f"{request.method[:20]} makes no sense for {path!r}\nHint: /docs tells what does"
+        return problem(error.status_code, _kind(error.status_code), detail, headers=headers)
 
     async def invalid(_: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)

@@ -9,26 +9,30 @@ from fastapi import APIRouter
 from starlette.requests import Request
 
 from vedette.service import incoming
+from vedette.service.http.answers import Published
 from vedette.service.http.context import Here
-from vedette.service.http.models import Published
 from vedette.service.telemetry import traces
 
 router: Final = APIRouter(tags=["events"])
 _EVENT: Final = {"type": "object", "additionalProperties": True}
-_BODIES: Final = {
+_SAID: Final = {
+    "security": [{"key": []}],  # or nobody, where a stream allows that
     "requestBody": {
         "required": True,
         "content": {
-            "application/json": {"schema": {"oneOf": [_EVENT, {"type": "array", "items": _EVENT}]}},
+            "application/json": {
+                "schema": {"oneOf": [_EVENT, {"type": "array", "items": _EVENT}]},
+                "example": {"id": "e1", "issue": "IBM", "price": 119},
+            },
             incoming.STRUCTURED: {"schema": _EVENT},
             incoming.BATCH: {"schema": {"type": "array", "items": _EVENT}},
             incoming.LINES[0]: {"schema": {"type": "string"}},
         },
-    }
+    },
 }
 
 
-@router.post("/streams/{stream}/events", status_code=202, response_model=Published, openapi_extra=_BODIES)
+@router.post("/streams/{stream}/events", status_code=202, response_model=Published, openapi_extra=_SAID)
 async def publish(stream: str, request: Request, here: Here) -> dict[str, Any]:
     """Publish an event or a batch: plain JSON, JSON lines, or CloudEvents (structured, binary, batch).
 
@@ -45,7 +49,7 @@ async def publish(stream: str, request: Request, here: Here) -> dict[str, Any]:
     return {"accepted": len(accepted.numbers), "duplicates": accepted.duplicates, "ids": list(accepted.ids)}
 
 
-@router.post("/events", status_code=202, response_model=Published, openapi_extra=_BODIES)
+@router.post("/events", status_code=202, response_model=Published, openapi_extra=_SAID)
 async def publish_here(request: Request, here: Here) -> dict[str, Any]:
     """The same, on the stream `default`."""
     return await publish("default", request, here)

@@ -17,13 +17,16 @@ from starlette.responses import Response, StreamingResponse
 from starlette.websockets import WebSocketDisconnect
 
 from vedette.errors import VedetteError
-from vedette.service.delivery.reading import Beat, Dropped, Reader
+from vedette.service.delivery.reading import Beat, Begins, Dropped, Reader
 from vedette.service.errors import OverLimit, ServiceError
+from vedette.service.http.answers import Acknowledged, Queued
 from vedette.service.http.context import Context, Here, Mine, asked, context_of, takes
 from vedette.service.http.guards import bearer
-from vedette.service.http.models import Acknowledge, Queued
+from vedette.service.http.models import Acknowledge
+from vedette.service.http.problems import of_error
 from vedette.service.outbox import Notification
 from vedette.service.registry import Subscription
+from vedette.service.telemetry import traces
 
 _LOG: Final = logging.getLogger("vedette.service.http")
 router: Final = APIRouter(tags=["notifications"])
@@ -52,8 +55,11 @@ async def _events(reader: Reader, last: str | None) -> AsyncIterator[bytes]:
     try:
         async for one in reader.read(last):
             match one:
+                case Begins(place):
+                    yield b"id: %s\n\n" % place.encode()
                 case Notification():
-                    yield b"id: %s\nevent: %s\ndata: %s\n\n" % (one.id.encode(), one.kind.encode(), one.body)
+                    with traces.handing("sse", one.trace):
+                        yield b"id: %s\nevent: %s\ndata: %s\n\n" % (one.id.encode(), one.kind.encode(), one.body)
                 case Dropped(many):
                     yield b'event: dropped\ndata: {"kind":"dropped","dropped":%d}\n\n' % many
                 case Beat():
@@ -74,11 +80,11 @@ async def websocket(socket: WebSocket, id: str, last: str | None = None) -> None
     kind, _, header = socket.headers.get("authorization", "").partition(" ")
     key = key or (header.strip() if kind.lower() == "bearer" else None)
     try:
-        tenant = await here.guards.admitted(key or "")
+        tenant = await here.guards.admitted(key, socket)
         one = await run_in_threadpool(here.service.registry.get, tenant, id)
         reader = _reader(here, one, key or "")
     except VedetteError as error:
-        await socket.close(_POLICY, str(error).partition("\n")[0][:120])
+        await socket.send_denial_response(of_error(error))  # nothing was accepted: the answer is one of HTTP
         return
     await socket.accept(_PROTOCOL if _PROTOCOL in offered else None)
     tasks = [
@@ -104,7 +110,8 @@ async def _send(socket: WebSocket, reader: Reader, last: str | None) -> tuple[in
     async for one in reader.read(last, acknowledged=True):
         match one:
             case Notification():
-                await socket.send_text(one.body.decode())
+                with traces.handing("websocket", one.trace):
+                    await socket.send_text(one.body.decode())
             case Dropped(many):
                 await socket.send_text(f'{{"kind":"dropped","dropped":{many}}}')
             case Beat():
@@ -138,7 +145,10 @@ async def pull(
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     wait: Annotated[float, Query(ge=0, le=_LONGEST_WAIT)] = 0.0,
 ) -> Response:
-    """The oldest notifications, which wait until they are acknowledged; `wait` seconds for the first to come."""
+    """The oldest notifications, which wait until they are acknowledged; `wait` seconds for the first to come.
+
+    `dropped` is how many were dropped since the last that was acknowledged, as too many waited.
+    """
     one = await run_in_threadpool(here.service.registry.get, tenant, id)
     with here.hub.waiting(one.number) as grown:
         found = await run_in_threadpool(here.service.outbox.pending, one.number, 0, limit)
@@ -146,11 +156,15 @@ async def pull(
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(grown.wait(), wait)
             found = await run_in_threadpool(here.service.outbox.pending, one.number, 0, limit)
-    body = b'{"notifications":[' + b",".join(each.body for each in found) + b"]}"
+    for each in found:
+        with traces.handing("queue", each.trace):
+            pass
+    missed = await run_in_threadpool(here.service.outbox.missed, one.number) if found else 0
+    body = b'{"notifications":[%s],"dropped":%d}' % (b",".join(each.body for each in found), missed)
     return Response(body, media_type="application/json", headers={"Cache-Control": "no-store"})
 
 
-@router.post("/subscriptions/{id}/notifications:ack", openapi_extra=takes(Acknowledge))
+@router.post("/subscriptions/{id}/notifications:ack", response_model=Acknowledged, openapi_extra=takes(Acknowledge))
 async def acknowledge(id: str, request: Request, here: Here, tenant: Mine) -> dict[str, int]:
     """These have been taken, and are not handed out again."""
     taken = await asked(request, Acknowledge)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Annotated, Any, Final
 
 import orjson
@@ -13,8 +14,9 @@ from starlette.responses import Response
 from vedette.dialects.registry import OWN, translate
 from vedette.errors import InputError
 from vedette.service.delivery import signing, targets
+from vedette.service.http.answers import Page, Replaced, Stands, Subscribed, stands
 from vedette.service.http.context import Context, Here, Mine, Ticket, asked, takes
-from vedette.service.http.models import Page, Renew, Replaced, Stands, Subscribe, Subscribed, Trial, Webhook, stands
+from vedette.service.http.models import Renew, Replace, Subscribe, Trial, Webhook
 from vedette.service.registry import Wanted
 from vedette.service.trying import Tried, tried
 
@@ -68,15 +70,24 @@ async def renew(id: str, request: Request, here: Here, tenant: Mine, ticket: Tic
     return stands(await run_in_threadpool(here.service.registry.renew, tenant, id, ticket, period.validity))
 
 
-@router.put("/subscriptions/{id}", response_model=Replaced, openapi_extra=takes(Subscribe))
+@router.put("/subscriptions/{id}", response_model=Replaced, openapi_extra=takes(Replace))
 async def replace(id: str, request: Request, here: Here, tenant: Mine, ticket: Ticket = None) -> dict[str, Any]:
-    """Let it say something else from the next event on. Its webhook keeps its secret; a new one is in the answer."""
-    wanted = await _wanted(here, await asked(request, Subscribe))
+    """Let it say something else from the next event on.
+
+    For whom it is, how it is told and for how long stay as they are, unless they are said. A webhook keeps its secret;
+    a new one is in the answer.
+    """
+    given = await asked(request, Replace)
+    wanted = await _wanted(here, given)
     registry = here.service.registry
-    before = (await run_in_threadpool(registry.get, tenant, id)).delivery.get("secret")
+    before = await run_in_threadpool(registry.get, tenant, id)
+    if given.delivery is None:
+        wanted = dataclasses.replace(wanted, delivery=before.delivery)
+    if "subscriber" not in given.model_fields_set:
+        wanted = dataclasses.replace(wanted, subscriber=before.subscriber)
     made = await run_in_threadpool(registry.replace, tenant, id, ticket, wanted)
     secret = made.delivery.get("secret")
-    return {**stands(made), "secret": None if secret == before else secret}
+    return {**stands(made), "secret": None if secret == before.delivery.get("secret") else secret}
 
 
 @router.delete("/subscriptions/{id}", status_code=204)

@@ -18,7 +18,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar, cast
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
-from sqlalchemy.exc import DataError, DBAPIError, OperationalError
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import QueuePool
 
@@ -35,6 +35,8 @@ _LOG: Final = logging.getLogger("vedette.service.store")
 # Of the file itself, and of the shared memory beside it, which is a file, too.
 _FULL: Final = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE)
 _BUSY_MS: Final = 10_000
+_CONNECT_SECONDS: Final = 10
+_URLS: Final = "Hint: sqlite:///file.db, or postgresql://user:password@host/database"
 
 
 class _Job(NamedTuple, Generic[T]):
@@ -51,6 +53,7 @@ class Store:
         self._jobs: queue.Queue[_Job[Any] | None] = queue.Queue(waiting)
         self._thread: threading.Thread | None = None
         self._closing = False
+        self.barred: str | None = None  # why nothing may be written at present
 
     @property
     def is_sqlite(self) -> bool:
@@ -90,6 +93,8 @@ class Store:
         done: Future[T] = Future()
         if self._closing:
             raise StoreBusy("the service is ending\nHint: try again when it is back")
+        if self.barred is not None:
+            raise StoreFailed(f"{self.barred}\nHint: ask that one")
         try:
             self._jobs.put_nowait(_Job(work, then, done))
         except queue.Full:
@@ -172,7 +177,8 @@ def failures_told() -> Iterator[None]:
         if isinstance(error, DataError):  # e.g. PostgreSQL's texts have no NUL
             raise InputError(f"the database cannot keep this: {_reason(error)}") from error
         if isinstance(error, OperationalError):
-            raise StoreFailed(f"the database did not answer: {_reason(error)}") from error
+            hint = "Hint: see whether it runs, and what store.url says"
+            raise StoreFailed(f"the database did not answer: {_reason(error)}\n{hint}") from error
         raise
 
 
@@ -192,9 +198,10 @@ def _reason(error: DBAPIError) -> str:
 
 def engine_of(url: str, synchronous: str = "FULL") -> Engine:
     """An engine whose transactions are what they seem to be, in SQLite too."""
-    parsed = sa.make_url(url)
+    parsed = _address(url)
     if parsed.get_backend_name() != "sqlite":
-        return sa.create_engine(parsed, pool_size=_READERS, pool_pre_ping=True)
+        given = {} if "connect_timeout" in parsed.query else {"connect_timeout": _CONNECT_SECONDS}
+        return sa.create_engine(parsed, pool_size=_READERS, pool_pre_ping=True, connect_args=given)
     engine = sa.create_engine(
         parsed, poolclass=QueuePool, pool_size=_READERS, connect_args={"check_same_thread": False}
     )
@@ -219,3 +226,18 @@ def engine_of(url: str, synchronous: str = "FULL") -> Engine:
         connection.exec_driver_sql("BEGIN")
 
     return engine
+
+
+def _address(url: str) -> sa.URL:
+    """Where the database is; PostgreSQL by the driver that is installed, however its URL is written."""
+    try:
+        parsed = sa.make_url(url)
+    except ArgumentError:
+        raise InputError(f"store.url is not the URL of a database\n{_URLS}") from None
+    if parsed.drivername in ("postgres", "postgresql"):
+        parsed = parsed.set(drivername="postgresql+psycopg")
+    if parsed.get_backend_name() not in ("sqlite", "postgresql"):
+        raise InputError(f"store.url names {parsed.get_backend_name()!r}, which is not supported\n{_URLS}")
+    if parsed.get_backend_name() == "sqlite" and parsed.database in (None, "", ":memory:"):
+        raise InputError(f"store.url names a database in memory, which would forget everything\n{_URLS}")
+    return parsed

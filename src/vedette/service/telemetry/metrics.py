@@ -72,6 +72,12 @@ class _State(Collector):
         for stream, count in sorted(service.pump.matched.items()):
             matched.add_metric([stream], count)
         yield matched
+        rejected = CounterMetricFamily(
+            "vedette_events_rejected", "Events that could not be matched: they break a schema", labels=["stream"]
+        )
+        for stream, count in sorted(service.pump.rejected.items()):
+            rejected.add_metric([stream], count)
+        yield rejected
         yield GaugeMetricFamily(
             "vedette_events_behind", "How far matching is behind what was accepted", service.pump.behind
         )

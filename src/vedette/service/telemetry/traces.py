@@ -63,6 +63,20 @@ def delivering(kind: str, parent: str | None) -> Iterator[Any]:
         yield span
 
 
+@contextmanager
+def handing(kind: str, parent: str | None) -> Iterator[None]:
+    """A notification is handed to a reader; unlike `delivering`, others may go on in this task meanwhile."""
+    if parent is None:
+        yield
+        return
+    span = _TRACER.start_span("vedette.deliver", _PROPAGATOR.extract({"traceparent": parent}), SpanKind.PRODUCER)
+    span.set_attribute("vedette.delivery", kind)
+    try:
+        yield
+    finally:
+        span.end()
+
+
 def _carried() -> str | None:
     carrier: dict[str, str] = {}
     _PROPAGATOR.inject(carrier)
