@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import hmac
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import orjson
@@ -17,6 +20,7 @@ from tests.waiting import until
 from vedette.client import Client
 from vedette.errors import InputError
 from vedette.service.delivery import signing
+from vedette.service.delivery.connections import Connections
 
 
 @pytest.fixture
@@ -114,6 +118,57 @@ def test_replacing_without_a_word_of_it_keeps_the_webhook(running: Running, rece
         until(lambda: len(receiver.requests) == 1)
         other = client.replace(mine["id"], mine["ticket"], "kept = 2", webhook=receiver.url + "/other")
         assert other["delivery"]["url"] == receiver.url + "/other"
+
+
+def test_a_connection_is_used_again_by_its_own_host_alone(running: Running) -> None:
+    came: list[tuple[int, str]] = []  # port of the other side, and for whom
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"  # connections stay
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            came.append((self.client_address[1], self.headers["host"].partition(":")[0]))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        hosts = "127.0.0.1", "127.1", "0x7f.1"  # all lead to the same address
+        for host in hosts:
+            url = f"http://{host}:{server.server_port}/"
+            running.subscribe("hosts = 1", delivery={"type": "webhook", "url": url})
+        for _ in range(4):
+            before = len(came)
+            running.publish({"hosts": 1})
+            until(lambda before=before: len(came) == before + len(hosts))  # type: ignore[misc]
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert {host for _, host in came} == set(hosts)
+    assert len(set(came)) == len({port for port, _ in came})  # nobody used a connection of another
+    assert len({port for port, _ in came}) < len(came)  # and they were used again
+
+
+def test_connections_of_many_hosts_are_not_all_kept() -> None:
+    async def used() -> None:
+        connections = Connections(1.0, most=2)
+        async with connections.to("a.example") as busy:
+            for name in ("b.example", "c.example", "d.example"):
+                async with connections.to(name) as other:
+                    assert other is not busy
+            assert len(connections) == 2
+            async with connections.to("a.example") as same:
+                assert same is busy
+            assert not busy.is_closed
+        await connections.close()
+        assert busy.is_closed
+
+    asyncio.run(used())
 
 
 def test_redirects_are_not_followed(running: Running, receiver: Receiver) -> None:

@@ -22,6 +22,7 @@ from starlette.concurrency import run_in_threadpool
 
 from vedette.errors import InputError
 from vedette.service import clock
+from vedette.service.delivery.connections import Connections
 from vedette.service.delivery.hub import Hub
 from vedette.service.delivery.signing import signed
 from vedette.service.delivery.targets import resolved
@@ -71,9 +72,7 @@ class Webhooks:
         self._running: dict[int, asyncio.Task[None]] = {}
         self._again: set[int] = set()
         self._slots = asyncio.Semaphore(settings.concurrency)
-        self._client = httpx.AsyncClient(
-            timeout=settings.timeout, follow_redirects=False, trust_env=False, limits=httpx.Limits(max_connections=None)
-        )
+        self._connections = Connections(settings.timeout)
         self._stopped = False  # some could not go on, and nothing that is written down says so
         self.sent = self.failed = 0
 
@@ -98,7 +97,7 @@ class Webhooks:
             for task in self._running.values():
                 task.cancel()
             await asyncio.gather(*self._running.values(), return_exceptions=True)
-            await self._client.aclose()
+            await self._connections.close()
 
     def _begin(self, numbers: frozenset[int]) -> None:
         """Let the webhooks of these subscriptions go on, unless they do."""
@@ -231,19 +230,20 @@ class Webhooks:
             **({} if one.trace is None else {"traceparent": one.trace}),
             **signed(delivery["secret"], one.id, int(time.time()), one.body),
         }
-        request = self._client.build_request(
+        request = httpx.Request(
             "POST",
             url.copy_with(host=target.address),
             content=one.body,
             headers=headers,
-            extensions={"sni_hostname": target.host},
+            extensions={"sni_hostname": target.host, "timeout": httpx.Timeout(self._settings.timeout).as_dict()},
         )
         try:
-            answer = await asyncio.wait_for(self._client.send(request, stream=True), 2 * self._settings.timeout)
-            try:
-                await asyncio.wait_for(self._swallowed(answer), self._settings.timeout)
-            finally:
-                await answer.aclose()
+            async with self._connections.to(target.host) as client:
+                answer = await asyncio.wait_for(client.send(request, stream=True), 2 * self._settings.timeout)
+                try:
+                    await asyncio.wait_for(self._swallowed(answer), self._settings.timeout)
+                finally:
+                    await answer.aclose()
         except (httpx.HTTPError, OSError, TimeoutError, asyncio.IncompleteReadError) as error:
             return Outcome(None, f"{type(error).__name__}: {error}"[:500])
         return Outcome(answer.status_code, f"HTTP {answer.status_code}", _retry_after(answer))
