@@ -175,6 +175,21 @@ def test_covering_is_drawn(screen: Make, served: Running) -> None:
     page = one.go(f"covering/{made['id']}")
     page.wait_for_selector(".box:has-text('outer box') .inside:has-text('inner box')")
     page.wait_for_selector(".plane .shape.covers")
+    page.wait_for_selector(".stays p:has-text('one other covers it: outer box')")  # its name, once it is known
+
+
+def test_the_api_is_told_and_nothing_is_fetched_from_elsewhere(screen: Make, served: Running) -> None:
+    page = screen().page
+    elsewhere: list[str] = []
+    page.on("request", lambda asked: None if asked.url.startswith(served.url) else elsewhere.append(asked.url))
+    page.goto(f"{served.url}/docs")
+    page.wait_for_selector("article.request")
+    paths = served.http.get("/openapi.json").json()["paths"]
+    assert page.locator("article.request").count() == sum(map(len, paths.values()))
+    subscribe = page.locator("article.request", has=page.locator("h3", has_text="POST/v1/subscriptions")).first
+    assert "Authorization: Bearer $VEDETTE_KEY" in subscribe.locator("pre.copy").inner_text()
+    assert subscribe.locator(".needed").first.inner_text() == "needed"
+    assert elsewhere == []
 
 
 def test_dead_letters_are_replayed(screen: Make, served: Running) -> None:

@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { code } from "./tokens.js";
 import { empty, h, put, s, trouble } from "./dom.js";
-import { count, counted, named } from "./words.js";
+import { count, counted, cut, named } from "./words.js";
 
 export const title = "Covering";
 const METHODS = {
@@ -26,7 +26,8 @@ export async function show(page, [id], signal) {
   const chosen = some.flatMap((one) => one.subscriptions).find((one) => one.subscription === id)
     ?? some.flatMap((one) => one.subscriptions).find((one) => one.covered) ?? some[0].subscriptions[0];
   try {
-    put(side, planeOf({ ...chosen, id: chosen.subscription }, await get(`/v1/subscriptions/${encodeURIComponent(chosen.subscription)}/covering?limit=500`, signal)));
+    const found = await get(`/v1/subscriptions/${encodeURIComponent(chosen.subscription)}/covering?limit=500`, signal);
+    put(side, planeOf({ ...chosen, id: chosen.subscription }, found, signal));
   } catch (error) {
     if (!signal.aborted) put(side, trouble(error));
   }
@@ -51,15 +52,30 @@ function boxes(found, id) {
     found.left_out > 0 && h("p", { class: "hint" }, `${counted(found.left_out, "more is", "more are")} not looked at here: wants, or beyond the oldest 500.`));
 }
 
-/** One subscription among those that meet it, in the plane of its two attributes. */
-export function planeOf(one, { answer, picture, why_no_picture: why }) {
+/** A link to another subscription, which is named as soon as its name is known. */
+function linked(id, signal) {
+  const link = h("a", { href: `#/covering/${encodeURIComponent(id)}` }, cut(id, 12));
+  get(`/v1/subscriptions/${encodeURIComponent(id)}`, signal).then((one) => { link.textContent = named(one); link.title = one.when; }, () => {});
+  return link;
+}
+
+/** One subscription among those that meet it, in the plane of its two attributes; `told` is false where it stands above. */
+export function planeOf(one, { answer, picture, why_no_picture: why }, signal, told = true) {
+  const by = answer.by.slice(0, 5).map((id, index) => [index ? ", " : ": ", linked(id, signal)]);
   const verdict = answer.covered
-    ? h("p", null, h("span", { class: "chip warn" }, "redundant"), ` ${METHODS[answer.method] ?? answer.method}`)
+    ? h("p", null, h("span", { class: "chip warn" }, "redundant"), ` ${METHODS[answer.method] ?? answer.method}`, by, answer.by.length > 5 && ` and ${count(answer.by.length - 5)} more`)
     : h("p", null, h("span", { class: "chip good" }, "matters"), ` ${METHODS[answer.method] ?? answer.method}${answer.certain ? "" : ", as far as can be said"}`);
   return h("section", { class: "card" },
-    h("h2", null, "Among the others: ", named(one)), code(one.when, "pre"), verdict,
+    h("h2", null, "Among the others", told && `: ${named(one)}`), told && code(one.when, "pre"), verdict,
     answer.witness && Object.keys(answer.witness).length > 0 && h("p", null, "Only it matches ", h("code", null, JSON.stringify(answer.witness)), "."),
     picture ? plane(picture) : h("div", { class: "note" }, h("strong", null, "No picture of this one"), h("p", null, `${why[0].toUpperCase()}${why.slice(1)}.`)));
+}
+
+/** A single value has two ends that are called alike: one name, in the middle, is enough. */
+function apart(ticks) {
+  const places = new Map();
+  for (const [at, text] of ticks) places.set(text, [...(places.get(text) ?? []), at]);
+  return [...places].map(([text, some]) => [some.reduce((sum, at) => sum + at, 0) / some.length, text]);
 }
 
 function plane(picture) {
@@ -72,8 +88,8 @@ function plane(picture) {
     s("svg", { viewBox: `0 0 ${LEFT + SIDE + 12} ${TOP + SIDE + LOW}`, role: "img", "aria-label": picture.title },
       s("rect", { class: "ground", x: LEFT, y: TOP, width: SIDE, height: SIDE, rx: 6 }),
       shapes.map((one) => s("rect", { class: `shape ${one.part}${one.dashed ? " dashed" : ""}`, x: x(one.x[0]), y: y(one.y[1]), width: Math.max(3, SIDE * (one.x[1] - one.x[0])), height: Math.max(3, SIDE * (one.y[1] - one.y[0])), rx: 3 }, s("title", null, one.label))),
-      picture.x.ticks.map(([at, text]) => s("text", { class: "tick", x: x(at), y: TOP + SIDE + 16, "text-anchor": "middle" }, text)),
-      picture.y.ticks.map(([at, text]) => s("text", { class: "tick", x: LEFT - 6, y: y(at) + 4, "text-anchor": "end" }, text)),
+      apart(picture.x.ticks).map(([at, text]) => s("text", { class: "tick", x: x(at), y: TOP + SIDE + 16, "text-anchor": "middle" }, text)),
+      apart(picture.y.ticks).map(([at, text]) => s("text", { class: "tick", x: LEFT - 6, y: y(at) + 4, "text-anchor": "end" }, text)),
       s("text", { class: "axis", x: LEFT + SIDE / 2, y: TOP + SIDE + 36, "text-anchor": "middle" }, picture.x.name),
       s("text", { class: "axis", x: LEFT - 6, y: 12, "text-anchor": "end" }, picture.y.name),
       picture.witness && s("circle", { class: "witness", cx: x(picture.witness[0]), cy: y(picture.witness[1]), r: 6 }, s("title", null, "an event that only this one matches"))),

@@ -38,7 +38,7 @@ function typeOf(given, all) {
 }
 
 /** The attributes of an object, and of objects in it. */
-function fields(given, all, depth = 0) {
+function fields(given, all, asked, depth = 0) {
   const one = meant(given, all);
   if (depth > DEEPEST) return null;
   const inner = one.type === "array" ? meant(one.items, all) : one;
@@ -46,9 +46,9 @@ function fields(given, all, depth = 0) {
   const found = parts.filter((each) => each.properties).map((each) => h("ul", { class: "fields" },
     Object.entries(each.properties).map(([name, below]) => h("li", null,
       h("code", null, name), " ", h("span", { class: "quiet" }, typeOf(below, all)), " ",
-      each.required?.includes(name) && h("span", { class: "needed" }, "needed"),
+      asked && each.required?.includes(name) && h("span", { class: "needed" }, "needed"),
       below.default !== undefined && below.default !== null && typeof below.default !== "object" && h("span", { class: "quiet" }, ` = ${JSON.stringify(below.default)}`),
-      fields(below, all, depth + 1)))));
+      fields(below, all, asked, depth + 1)))));
   return found.length ? found : null;
 }
 
@@ -63,6 +63,11 @@ function asCommand({ path, method, said }, all) {
   return lines.join(" \\\n  ");
 }
 
+/** The end of a path, which tells it from others. */
+const brief = (path) => { const rest = path.replace("/v1", ""); return rest.length > 20 ? `…${rest.slice(-19)}` : rest; };
+
+const methodOf = (one) => h("span", { class: `method ${one.method}` }, one.method.toUpperCase());
+
 function shown(one, all) {
   const { said } = one;
   const parameters = said.parameters ?? [];
@@ -71,16 +76,16 @@ function shown(one, all) {
   const good = Object.entries(said.responses).filter(([status]) => status.startsWith("2"));
   const command = asCommand(one, all);
   return h("article", { class: "card request", id: place(one) },
-    h("h3", null, h("span", { class: `method ${one.method}` }, one.method.toUpperCase()), h("code", null, one.path)),
+    h("h3", null, methodOf(one), h("code", null, one.path)),
     (said.description ?? said.summary ?? "").split("\n\n").map((text) => h("p", null, text)),
     parameters.length > 0 && [h("h4", null, "Parameters"), h("ul", { class: "fields" }, parameters.map((each) => h("li", null,
       h("code", null, each.name), " ", h("span", { class: "quiet" }, `${typeOf(each.schema, all)}, in the ${each.in}`), " ",
       each.required && h("span", { class: "needed" }, "needed"),
       each.schema?.default !== undefined && each.schema.default !== null && h("span", { class: "quiet" }, ` = ${JSON.stringify(each.schema.default)}`))))],
-    media.length > 0 && [h("h4", null, "Body"), h("p", { class: "hint" }, media.join(", ")), fields(body["application/json"]?.schema, all)],
+    media.length > 0 && [h("h4", null, "Body"), h("p", { class: "hint" }, media.join(", ")), fields(body["application/json"]?.schema, all, true)],
     good.map(([status, answer]) => {
       const schema = answer.content?.["application/json"]?.schema;
-      return [h("h4", null, `Answer ${status}`), fields(schema, all) ?? h("p", { class: "hint" }, schema ? typeOf(schema, all) : status === "204" ? "nothing" : "a stream of server-sent events: see /asyncapi.json")];
+      return [h("h4", null, `Answer ${status}`), fields(schema, all, false) ?? h("p", { class: "hint" }, schema ? typeOf(schema, all) : status === "204" ? "nothing" : "a stream of server-sent events: see /asyncapi.json")];
     }),
     h("div", { class: "between" }, h("h4", null, "For example"), h("button", { class: "small", onclick: () => copy(command, "Command") }, "Copy")),
     h("pre", { class: "copy" }, command));
@@ -98,7 +103,7 @@ async function show() {
       h("header", { class: "side" },
         h("a", { class: "brand", href: "/" }, h("img", { src: "mark.svg", alt: "", class: "mark", width: 28, height: 28 }), h("span", null, "Vedette")),
         h("nav", { class: "parts", "aria-label": "Requests" }, tags.map((tag) => [h("h2", null, TAGS[tag] ?? tag),
-          of(tag).map((one) => h("a", { href: `#${place(one)}`, title: `${one.method.toUpperCase()} ${one.path}` }, one.said.summary ?? one.path))]))),
+          of(tag).map((one) => h("a", { href: `#${place(one)}`, title: `${one.method.toUpperCase()} ${one.path}` }, methodOf(one), h("span", null, brief(one.path))))]))),
       h("main", { id: "content", class: "api", tabindex: "-1" },
         h("h1", null, "API"),
         h("p", null, all.info.summary, " Everything below ", h("code", null, "/v1"), " needs ", h("code", null, "Authorization: Bearer KEY"), ", and changing a subscription or an offer needs its ", h("code", null, "Vedette-Ticket"), ", too."),

@@ -119,7 +119,7 @@ async function showOne(page, id, signal) {
   page.append(pictures);
   if (one.kind === "pattern") pictures.append(machineOf(one, signal));
   if (one.kind !== "want") {
-    get(`${path}/covering`, signal).then((found) => pictures.append(planeOf(one, found)), () => {});
+    get(`${path}/covering`, signal).then((found) => pictures.append(planeOf(one, found, signal, false)), () => {});
   }
   await every(2000, signal, async () => {
     try {

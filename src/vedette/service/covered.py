@@ -101,7 +101,7 @@ def covered_one(schema: Schema, one: Subscription, others: Sequence[Subscription
     try:
         return CoveredOne(answer=_covered(one, answer), picture=_plane(picture(found, answer)), why_no_picture=None)
     except NotSupported as error:
-        why = str(error).partition("\nHint: ")[0]
+        why = str(error).partition("\nHint: ")[0].replace(f"subscription {one.id!r}", "this one")
         return CoveredOne(answer=_covered(one, answer), picture=None, why_no_picture=why)
     except VedetteError as error:
         return CoveredOne(answer=_covered(one, answer), picture=None, why_no_picture=str(error))
