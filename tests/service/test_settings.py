@@ -77,6 +77,15 @@ def test_mistakes_are_named(tmp_path: Path, text: str, says: str) -> None:
     assert says in str(error.value)
 
 
+@pytest.mark.parametrize("name", ["VEDETTE_SEVER__PORT", "VEDETTE_SERVER__PROT"])
+def test_mistakes_in_the_environment_are_named(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("VEDETTE_KEY", "vk_x")  # which is the command line's
+    monkeypatch.setenv(name, "1")
+    with pytest.raises(InputError, match="there is no such setting"):
+        load()
+
+
 def test_what_is_wrong_is_not_repeated(tmp_path: Path) -> None:
     place = tmp_path / "service.toml"
     place.write_text('[server]\nadmin_key = ["hunter2"]')

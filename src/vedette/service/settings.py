@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -135,10 +136,20 @@ def load(path: str | Path | None = None) -> Settings:
             raise FileError(f"{place}: {error.strerror or error}\nHint: name a settings file that is there") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise FileError(f"{place}: not TOML: {error}") from None
+    unknown = sorted(name for name in os.environ if _is_unknown(name))
+    if unknown:
+        tables = ", ".join(name.upper() for name in Settings.model_fields)
+        raise InputError(f"there is no such setting: {', '.join(unknown)}\nHint: after {PREFIX} comes one of {tables}")
     try:
         return Settings(**given)
     except ValidationError as error:
         raise InputError(_explained(error, str(place))) from None
+
+
+def _is_unknown(name: str) -> bool:
+    """An environment variable of a table of the settings that is not there; pydantic looks only for its own."""
+    table, nested, _ = name.upper().removeprefix(PREFIX).partition("__")
+    return name.upper().startswith(PREFIX) and bool(nested) and table.lower() not in Settings.model_fields
 
 
 def _explained(error: ValidationError, place: str) -> str:
