@@ -7,6 +7,7 @@ import ctypes
 import gc
 import json
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -142,6 +143,23 @@ def resident() -> float:
     return float(words[1]) * 4096
 
 
-def main(peer: Callable[[], Peer]) -> None:
-    """The command of a driver."""
-    drive(peer(), Path(sys.argv[1]))
+def main(peer: Callable[[], Peer], *, deep: bool = False) -> None:
+    """The command of a driver; `deep` for engines that follow long rules by calling themselves."""
+    if not deep:
+        drive(peer(), Path(sys.argv[1]))
+        return
+    sys.setrecursionlimit(1_000_000)
+    threading.stack_size(1 << 29)
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            drive(peer(), Path(sys.argv[1]))
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]

@@ -42,7 +42,7 @@ PEERS: dict[str, Peer] = {
             "Java",
             lambda rule, case: [lucene.text(rule, case.kinds)],
             lambda: java("lucene_monitor"),
-            how="events/s in batches of 256 documents, its own presearcher",
+            how="events/s in batches of up to 256 documents, its own presearcher",
         ),
         Peer(
             "quamina",

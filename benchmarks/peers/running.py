@@ -19,7 +19,7 @@ from benchmarks.peers.registry import Peer
 from benchmarks.peers.rules import CannotSay
 from benchmarks.peers.vedette_matcher import SAMPLE
 
-_START_S = 90  # that a runtime may take to start, Spark among them
+_START_S = 60  # that a runtime may take to start, Spark among them
 
 
 @dataclass(frozen=True)

@@ -135,7 +135,7 @@ def test_all_that_a_notification_can_say_is_described(
     wanted = Wanted("[x = 1] , [x = 2]", subscriber="ann", origin={"title": "t"}, predict={"within": 3})
     subscription = service.registry.subscribe(tenant, wanted).subscription
     told = Told(1, subscription.id, "prediction", {"a": "e1"}, {"b": "2"}, 0.5, 3)
-    said = json.loads(body_of("n_x", subscription, told, b'{"x":1}', 0))
+    said = json.loads(body_of("n_x", subscription, told, b'{"x":1}', "1970-01-01T00:00:00Z"))
     check(document, "serverSentEvents", "notification", said)
     names = document["components"]["schemas"]["Notification"]["properties"].keys()
     assert names - said.keys() == {"offer"}

@@ -154,3 +154,17 @@ def test_a_database_that_does_not_answer_is_waited_for(
     assert max(failures.values()) < 0
     assert service.outbox.counts(mine.number).due == 2
     assert service.outbox.counts(pattern.number).due == 1
+
+
+def test_of_several_changes_between_two_events_the_last_one_counts(tmp_path: Path) -> None:
+    with Service(settings_in(tmp_path)) as service:
+        service.tenants.add("t")
+        registry, tenant = service.registry, Tenant("t", {})
+        first, gone = (registry.subscribe(tenant, Wanted("x = 1")) for _ in range(2))
+        registry.unsubscribe(tenant, gone.subscription.id, gone.ticket)
+        registry.replace(tenant, first.subscription.id, first.ticket, Wanted("[x = 2]"))
+        registry.replace(tenant, first.subscription.id, first.ticket, Wanted("x = 3"))
+        published(service, {"x": 1}, {"x": 2}, {"x": 3})
+        engine = service.pump.engine("default")
+        assert (first.subscription.id in engine, gone.subscription.id in engine, len(engine)) == (True, False, 1)
+        assert service.outbox.counts(first.subscription.number).due == 1

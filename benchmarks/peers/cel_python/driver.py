@@ -44,4 +44,4 @@ class Cel:
 
 
 if __name__ == "__main__":
-    main(Cel)
+    main(Cel, deep=True)

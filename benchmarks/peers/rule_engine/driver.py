@@ -38,4 +38,4 @@ class RuleEngine:
 
 
 if __name__ == "__main__":
-    main(RuleEngine)
+    main(RuleEngine, deep=True)

@@ -102,7 +102,8 @@ class Engine:
         self._kinds[standing.id] = kind
 
     def add_many(self, some: Iterable[Standing]) -> list[tuple[str, VedetteError]]:
-        """The same for many, as when a service starts; those that cannot stand, and why."""
+        """The same for many at once, which is much quicker; those that cannot stand, and why."""
+        kinds: set[Kind] = set()
         plain: list[dict[str, str]] = []
         refused: list[tuple[str, VedetteError]] = []
         for standing in some:
@@ -118,9 +119,13 @@ class Engine:
             else:
                 self._patterns.add(standing.id, standing.when, predict=standing.predict)
             self._kinds[standing.id] = kind
-        self._filters.add_many(plain)
-        self._caller = None
-        self._follow()
+            kinds.add(kind)
+        if plain:
+            self._filters.add_many(plain)
+        if "operators" in kinds:
+            self._caller = None
+        if "pattern" in kinds:
+            self._follow()
         return refused
 
     def remove(self, id_: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 from collections.abc import Mapping
 from typing import Any, Final
@@ -13,7 +12,7 @@ from vedette.service.clock import iso
 from vedette.service.engine import Told
 from vedette.service.registry import Subscription
 
-_ID_BYTES: Final = 20
+_ID_BYTES: Final = 16
 
 
 def id_of(subscription: Subscription, told: Told, ordinal: int) -> str:
@@ -27,18 +26,22 @@ def id_of(subscription: Subscription, told: Told, ordinal: int) -> str:
         told.within,
         ordinal,
     ]
-    digest = hashlib.blake2b(orjson.dumps(content), digest_size=_ID_BYTES).digest()
-    return "n_" + base64.b32encode(digest).decode().rstrip("=").lower()
+    return _id(content, told.event)
 
 
-def body_of(id_: str, subscription: Subscription, told: Told, event: bytes | None, moment: int) -> bytes:
-    """The notification as JSON, with the event in it."""
+def _id(content: list[Any], event: int) -> str:
+    """It begins with the number of the event, so that the index of ids grows at its end only."""
+    return f"n_{event:012x}{hashlib.blake2b(orjson.dumps(content), digest_size=_ID_BYTES).hexdigest()}"
+
+
+def body_of(id_: str, subscription: Subscription, told: Told, event: bytes | None, moment: str) -> bytes:
+    """The notification as JSON, with the event in it; `moment` is when it was made (`clock.iso`)."""
     said: dict[str, Any] = {
         "id": id_,
         "kind": told.kind,
         "subscription": subscription.id,
         "stream": subscription.stream,
-        "time": iso(moment),
+        "time": moment,
     }
     extra: Mapping[str, Any] = {
         "subscriber": subscription.subscriber,
@@ -69,6 +72,4 @@ def meeting_body(id_: str, subscription: Subscription, offer: Mapping[str, Any],
 
 def meeting_id(subscription: Subscription, offer: str) -> str:
     """The id of the meeting of two; they meet once."""
-    content = orjson.dumps([subscription.id, subscription.version, "meeting", offer])
-    digest = hashlib.blake2b(content, digest_size=_ID_BYTES).digest()
-    return "n_" + base64.b32encode(digest).decode().rstrip("=").lower()
+    return _id([subscription.id, subscription.version, "meeting", offer], 0)

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from vedette.service import clock
+from vedette.service.storage import bulk
 from vedette.service.storage.store import Store
 from vedette.service.storage.tables import (
     DEAD,
@@ -30,6 +31,11 @@ from vedette.service.storage.tables import (
 T = TypeVar("T")
 _AT_ONCE: Final = 500  # rows that are deleted in one transaction
 _REPLAYED: Final = 10_000  # dead letters at a time
+_MORE_DUE: Final = (
+    sa.update(counters)
+    .where(counters.c.subscription == sa.bindparam("of"))
+    .values(due=counters.c.due + sa.bindparam("more"), last=sa.bindparam("moment"))
+)
 _GONE: Final = 0  # stands for all subscriptions that are gone
 
 
@@ -80,25 +86,21 @@ class Outbox:
         new = [{**row, "state": PENDING} for row in rows if row["id"] not in there]
         if not new:
             return frozenset()
-        connection.execute(sa.insert(notifications), new)
+        bulk.insert(connection, notifications, new, new_only=False)
         added = Counter(row["subscription"] for row in new)
         moment = self._now()
-        connection.execute(
-            sa.update(counters)
-            .where(counters.c.subscription == sa.bindparam("of"))
-            .values(due=counters.c.due + sa.bindparam("more"), last=moment),
-            [{"of": number, "more": count} for number, count in added.items()],
+        bulk.execute(
+            connection,
+            _MORE_DUE,
+            [{"of": number, "more": count, "moment": moment} for number, count in added.items()],
         )
         self._shorten(connection, added)
         return frozenset(added)
 
     def _shorten(self, connection: Connection, grown: Iterable[int]) -> None:
         """Drop the oldest of queues that are too long."""
-        for number in grown:
-            counts = self._counts(connection, number)
-            over = 0 if counts is None else counts.pending - self._most
-            if over <= 0:
-                continue
+        for number, pending in _longer(connection, sorted(grown), self._most):
+            over = pending - self._most
             oldest = (
                 sa.select(notifications.c.number)
                 .where(notifications.c.subscription == number, notifications.c.state == PENDING)
@@ -296,6 +298,16 @@ class Outbox:
         return connection.execute(
             sa.update(notifications).where(which).values(state=state, settled=self._now())
         ).rowcount
+
+
+def _longer(connection: Connection, some: Sequence[int], most: int) -> list[tuple[int, int]]:
+    """Those of some subscriptions for which more than so many wait, and how many."""
+    pending = counters.c.due - counters.c.delivered - counters.c.dead - counters.c.dropped
+    found: list[tuple[int, int]] = []
+    for part in _chunks(some):
+        wanted = sa.select(counters.c.subscription, pending).where(counters.c.subscription.in_(part), pending > most)
+        found += [(number, count) for number, count in connection.execute(wanted)]
+    return found
 
 
 def _page(

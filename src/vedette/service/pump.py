@@ -13,7 +13,7 @@ import threading
 import time
 from bisect import bisect_right
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -22,7 +22,6 @@ from typing import Any, Final, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from vedette.errors import VedetteError
 from vedette.operators.registry import Operators
 from vedette.schema.encode import Reject
 from vedette.service import clock
@@ -42,6 +41,8 @@ _LOG: Final = logging.getLogger("vedette.service.pump")
 BATCH: Final = 2_000  # events that are matched together
 _STATE_EVERY: Final = 1.0  # seconds between two writings of where patterns stand
 _COMPLAINTS: Final = 10.0  # seconds between two
+_FEW: Final = 64  # events; where fewer came, others are waited for a moment: alone each costs ten times as much
+_MOMENT: Final = 0.01  # seconds
 _PAUSE: Final = 0.5  # seconds before trying again, when nothing can be written
 
 Heard = Callable[[Stream, Batch, list[Told]], None]
@@ -189,11 +190,13 @@ class Pump:
             while True:
                 self._wake.clear()
                 ending = self._ending
-                moved = False
+                moved = 0
                 for flow in list(self._flows.values()):
-                    moved |= self._advanced(flow)
+                    moved += self._advanced(flow)
                 self._show()
                 if moved:
+                    if moved < _FEW and not ending:
+                        time.sleep(_MOMENT)
                     continue
                 if ending:
                     break
@@ -207,8 +210,8 @@ class Pump:
             self._ended = True
             self._show()
 
-    def _advanced(self, flow: _Flow) -> bool:
-        """Match the next events of a stream; False if there was nothing to do."""
+    def _advanced(self, flow: _Flow) -> int:
+        """Match the next events of a stream; how many there were."""
         upto = self._journal.settled
         # Whatever changed before one of these events was accepted is in the queue by now.
         batch, written = self._patiently(lambda: self._journal.after(flow.stream.name, flow.read, upto, BATCH))
@@ -221,7 +224,7 @@ class Pump:
             flow.read = max(flow.read, upto)  # there is nothing of this stream up to there
             if due:
                 self._write(flow, [], flow.read, state=True)
-            return False
+            return 0
         flow.moved = True
         again = batch.numbers[0] <= flow.told
         self._write(flow, self._rows(flow, told, written), batch.numbers[-1], state=due, again=again)
@@ -230,7 +233,7 @@ class Pump:
         self.matched[flow.stream.name] += len(batch)
         if self._heard is not None:
             self._heard(flow.stream, batch, told)
-        return True
+        return len(batch)
 
     def _matched(self, flow: _Flow, batch: Batch, upto: int) -> list[Told]:
         """What a batch tells, every change carried out after the event that it counts after."""
@@ -238,11 +241,11 @@ class Pump:
         rejects: list[Reject] = []
         begin = 0
         while flow.changes and flow.changes[0].since <= upto:
-            change = flow.changes.popleft()
-            end = bisect_right(batch.numbers, change.since, begin)
+            end = bisect_right(batch.numbers, flow.changes[0].since, begin)
             if end > begin:
                 told += flow.engine.match(batch.part(begin, end), rejects)
-            self._carry_out(flow, change)
+            until = batch.numbers[end] if end < len(batch) else upto + 1
+            self._carry_out(flow, _before(flow.changes, until))
             begin = end
         if begin < len(batch):
             told += flow.engine.match(batch.part(begin, len(batch)), rejects)
@@ -259,19 +262,26 @@ class Pump:
             said = {"stream": name, "attribute": rejects[0].attribute, "reason": rejects[0].reason}
             _LOG.warning("an event cannot be matched", extra=said | {"rejected": self.rejected[name]})
 
-    def _carry_out(self, flow: _Flow, change: Change) -> None:
-        """Let the engine know; one that cannot stand any more is left out, and said so."""
-        if change.now is not None and change.now.kind == "want":
-            return
-        try:
-            if change.id in flow.engine:
-                flow.engine.remove(change.id)
-            flow.standing.pop(change.id, None)
-            if change.now is not None:
-                flow.engine.add(change.now.standing())
-                flow.standing[change.id] = change.now
-        except VedetteError as error:
-            _LOG.error("subscription %s cannot stand: %s", change.id, error)
+    def _carry_out(self, flow: _Flow, changes: Iterable[Change]) -> None:
+        """Let the engine know what became of each subscription; one that cannot stand is left out, and said so.
+
+        No event came between these changes, so that only the last of each subscription counts; and many at once take
+        a fraction of the time of one after the other.
+        """
+        last: dict[str, Subscription | None] = {}
+        for change in changes:
+            if change.now is None or change.now.kind != "want":
+                last.pop(change.id, None)
+                last[change.id] = change.now
+        for id_ in last:
+            flow.standing.pop(id_, None)
+            if id_ in flow.engine:
+                flow.engine.remove(id_)
+        now = {id_: one for id_, one in last.items() if one is not None}
+        refused = dict(flow.engine.add_many(one.standing() for one in now.values()))
+        for id_, error in refused.items():
+            _LOG.error("subscription %s cannot stand: %s", id_, error)
+        flow.standing |= {id_: one for id_, one in now.items() if id_ not in refused}
 
     def _rows(self, flow: _Flow, told: Sequence[Told], written: dict[int, Written]) -> list[dict[str, Any]]:
         """Notifications as rows of the table, in the order of events."""
@@ -279,6 +289,7 @@ class Pump:
         if older:  # patterns that waited for late events tell of events of earlier batches
             written = written | self._patiently(lambda: self._journal.written(sorted(older)))
         moment, seen, rows = self._now(), Counter[tuple[Any, ...]](), []
+        said = clock.iso(moment)
         for one in told:
             subscription = flow.standing.get(one.subscription)
             if subscription is None:
@@ -294,7 +305,7 @@ class Pump:
                     "tenant": subscription.tenant,
                     "event": one.event,
                     "kind": one.kind,
-                    "body": body_of(id_, subscription, one, None if event is None else event.body, moment),
+                    "body": body_of(id_, subscription, one, None if event is None else event.body, said),
                     "created": moment,
                     "trace": None if event is None else event.trace,
                 }
@@ -334,6 +345,14 @@ class Pump:
                     raise
                 _LOG.warning("matching waits for the database: %s", error)
                 time.sleep(_PAUSE)
+
+
+def _before(changes: deque[Change], number: int) -> list[Change]:
+    """Take those changes that count before an event."""
+    found = []
+    while changes and changes[0].since < number:
+        found.append(changes.popleft())
+    return found
 
 
 def _since(one: Subscription) -> int:

@@ -38,6 +38,11 @@ def context_of(connection: HTTPConnection) -> Context:
     return context
 
 
+async def _here(connection: HTTPConnection) -> Context:
+    """The same for routes: FastAPI would send a plain function to a thread, for every request."""
+    return context_of(connection)
+
+
 # For OpenAPI alone: keys are looked at by the guards.
 _KEY = HTTPBearer(auto_error=False, scheme_name="key", description="A tenant's key: vk_…")
 _ADMIN_KEY = HTTPBearer(auto_error=False, scheme_name="admin_key", description="The key of whoever runs the service")
@@ -51,7 +56,7 @@ async def _admin(request: Request, _: Annotated[object, Security(_ADMIN_KEY)]) -
     context_of(request).guards.admin(request)
 
 
-Here = Annotated[Context, Depends(context_of)]
+Here = Annotated[Context, Depends(_here)]
 Mine = Annotated[Tenant, Depends(_tenant)]
 Admin = Depends(_admin)
 Ticket = Annotated[str | None, Header(alias="Vedette-Ticket", max_length=200)]

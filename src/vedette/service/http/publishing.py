@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final
+from typing import Final
 
+import orjson
 from fastapi import APIRouter
 from starlette.requests import Request
+from starlette.responses import Response
 
 from vedette.service import incoming
 from vedette.service.http.answers import Published
@@ -33,7 +35,7 @@ _SAID: Final = {
 
 
 @router.post("/streams/{stream}/events", status_code=202, response_model=Published, openapi_extra=_SAID)
-async def publish(stream: str, request: Request, here: Here) -> dict[str, Any]:
+async def publish(stream: str, request: Request, here: Here) -> Response:
     """Publish an event or a batch: plain JSON, JSON lines, or CloudEvents (structured, binary, batch).
 
     Events whose id was there already are told apart, and count once.
@@ -46,10 +48,11 @@ async def publish(stream: str, request: Request, here: Here) -> dict[str, Any]:
     events = incoming.read(await request.body(), headers.get("content-type", ""), headers, measures)
     with traces.publishing(stream, headers.get("traceparent")) as trace:
         accepted = await asyncio.wrap_future(here.service.journal.publish(stream, events, trace))
-    return {"accepted": len(accepted.numbers), "duplicates": accepted.duplicates, "ids": list(accepted.ids)}
+    told = {"accepted": len(accepted.numbers), "duplicates": accepted.duplicates, "ids": accepted.ids}
+    return Response(orjson.dumps(told), 202, media_type="application/json")  # without another look at every id
 
 
 @router.post("/events", status_code=202, response_model=Published, openapi_extra=_SAID)
-async def publish_here(request: Request, here: Here) -> dict[str, Any]:
+async def publish_here(request: Request, here: Here) -> Response:
     """The same, on the stream `default`."""
     return await publish("default", request, here)

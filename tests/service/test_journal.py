@@ -1,0 +1,168 @@
+"""Events of many publishers are written down together, and matched without being read again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.exc import DataError
+
+from tests.service.running import MEASURES
+from vedette.errors import InputError
+from vedette.service import journal as journal_module
+from vedette.service.errors import StoreBusy
+from vedette.service.fresh import Fresh, FreshEvents
+from vedette.service.incoming import read
+from vedette.service.journal import Accepted, Journal
+from vedette.service.storage import bulk
+from vedette.service.storage.migrating import migrate
+from vedette.service.storage.store import Store
+from vedette.service.storage.tables import events
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """A database that is not written to before it is started."""
+    made = Store(f"sqlite:///{tmp_path}/events.db")
+    migrate(made.engine)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def journal(store: Store) -> Journal:
+    made = Journal(store)
+    made.start(lambda _: None)
+    return made
+
+
+def published(journal: Journal, *ids: str, stream: str = "default") -> Future[Accepted]:
+    body = orjson.dumps([{"id": id_, "x": 1} for id_ in ids])
+    return journal.publish(stream, read(body, "application/json", {}, MEASURES))
+
+
+def test_whoever_comes_meanwhile_is_written_down_with_the_others(
+    store: Store, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inserted: list[int] = []
+    plainly = bulk.insert
+
+    def insert(connection: Any, table: sa.Table, rows: Sequence[Any], *, new_only: bool) -> None:
+        inserted.append(len(rows))
+        plainly(connection, table, rows, new_only=new_only)
+
+    monkeypatch.setattr(bulk, "insert", insert)
+    waiting = [published(journal, *ids) for ids in (("a", "b"), ("c",), ("b", "d"), (), ("a",))]
+    store.start()
+    found = [one.result(30) for one in waiting]
+    assert inserted == [6]
+    assert [len(one.numbers) for one in found] == [2, 1, 1, 0, 0]
+    numbers = [number for one in found for number in one.numbers]
+    assert numbers == sorted(numbers)  # databases may leave out numbers, where an id is there already
+    assert [one.duplicates for one in found] == [0, 0, 1, 0, 1]
+    assert [one.ids for one in found] == [("a", "b"), ("c",), ("b", "d"), (), ("a",)]
+    assert journal.settled == numbers[-1]
+    batch, written = journal.after("default", 0, journal.settled, 10)
+    assert (list(batch.numbers), list(batch.ids)) == (numbers, ["a", "b", "c", "d"])
+    assert written[numbers[-1]].body == b'{"id":"d","x":1}'
+
+
+def test_the_mistake_of_one_is_not_that_of_others(
+    store: Store, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plainly = bulk.insert
+
+    def insert(connection: Any, table: sa.Table, rows: Sequence[Any], *, new_only: bool) -> None:
+        plainly(connection, table, rows, new_only=new_only)
+        if any(row["id"] == "bad" for row in rows):
+            raise DataError("insert", {}, Exception("a text with a NUL"))
+
+    monkeypatch.setattr(bulk, "insert", insert)
+    waiting = [published(journal, "a"), published(journal, "bad", "b"), published(journal, "b")]
+    store.start()
+    assert waiting[0].result(30).duplicates == 0
+    with pytest.raises(InputError, match="the database cannot keep this: a text with a NUL"):
+        waiting[1].result(30)
+    assert waiting[2].result(30).duplicates == 0
+    there = store.read(lambda c: c.execute(sa.select(events.c.id).order_by(events.c.number)).scalars().all())
+    assert there == ["a", "b"]
+    assert list(journal.after("default", 0, journal.settled, 10)[0].ids) == ["a", "b"]
+
+
+def test_whoever_went_away_is_not_written_down(store: Store, journal: Journal) -> None:
+    first, second = published(journal, "a"), published(journal, "b")
+    assert first.cancel()
+    store.start()
+    assert len(second.result(30).numbers) == 1
+    assert list(journal.after("default", 0, journal.settled, 10)[0].ids) == ["b"]
+
+
+def test_too_many_who_wait_are_sent_away(store: Store, journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal_module, "WAITING", 2)
+    waiting = [published(journal, "a"), published(journal, "b")]
+    with pytest.raises(StoreBusy, match="too many events wait"):
+        published(journal, "c")
+    store.start()
+    assert [len(one.result(30).numbers) for one in waiting] == [1, 1]
+
+
+def test_a_database_that_ends_tells_all_who_wait(store: Store, journal: Journal) -> None:
+    store.close()
+    with pytest.raises(StoreBusy):
+        published(journal, "a").result(30)
+
+
+# ---------------------------------------------------------------- in memory
+
+
+def fresh(*numbers: int, size: int = 1) -> list[Fresh]:
+    return [Fresh(number, str(number), {"n": number}, b"x" * size, None, 0) for number in numbers]
+
+
+def test_what_was_taken_is_gone_and_streams_are_apart() -> None:
+    kept = FreshEvents()
+    kept.begin(10)
+    kept.put("a", fresh(11, 13))
+    kept.put("b", fresh(12))
+    kept.put("a", fresh(14, 15))
+    assert kept.take("a", 9, 15, 10) is None  # event 10 is on the disk only
+    assert [one.number for one in kept.take("a", 10, 14, 2) or ()] == [11, 13]
+    assert [one.number for one in kept.take("a", 13, 14, 9) or ()] == [14]
+    assert [one.number for one in kept.take("b", 10, 15, 9) or ()] == [12]
+    assert kept.take("c", 10, 15, 9) == []
+    assert [one.number for one in kept.take("a", 14, 15, 9) or ()] == [15]
+
+
+@pytest.mark.parametrize("limits", [{"most_bytes": 100}, {"most": 3}])
+def test_there_is_room_for_so_many_and_then_they_are_read_from_the_disk(limits: dict[str, int]) -> None:
+    kept = FreshEvents(**limits)
+    kept.put("a", fresh(1, 2, size=30))
+    assert len(kept.take("a", 0, 1, 9) or ()) == 1  # makes room for one
+    kept.put("b", fresh(3, 4, size=30))
+    assert [one.number for one in kept.take("b", 2, 4, 9) or ()] == [3, 4]
+    kept.put("b", fresh(5, 6, 7, size=30))
+    assert kept.take("a", 1, 7, 9) is None
+    assert kept.take("b", 6, 7, 9) is None
+    assert kept.take("b", 7, 7, 9) == []
+    kept.put("b", fresh(8))
+    assert [one.number for one in kept.take("b", 7, 8, 9) or ()] == [8]
+
+
+def test_what_does_not_fit_into_memory_is_matched_from_the_disk(store: Store, journal: Journal) -> None:
+    journal._fresh = FreshEvents(most=2)
+    journal._fresh.begin(0)
+    store.start()
+    for id_ in "abcde":
+        published(journal, id_).result(30)
+    seen: list[str] = []
+    at = 0
+    while at < journal.settled:
+        batch, _ = journal.after("default", at, journal.settled, 2)
+        seen += batch.ids
+        at = batch.numbers[-1]
+    assert seen == list("abcde")
