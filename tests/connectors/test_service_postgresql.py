@@ -23,6 +23,7 @@ from tests.connectors.postgres import PASSWORD, USER, Postgres
 from tests.service import running as places
 from tests.service import (
     test_asyncapi,
+    test_holding,
     test_http,
     test_keys,
     test_malformed,
@@ -52,6 +53,7 @@ _MODULES: tuple[ModuleType, ...] = (
     test_registry,
     test_usage,
     test_pump,
+    test_holding,
     test_http,
     test_keys,
     test_reading,
@@ -150,4 +152,10 @@ def test_a_database_that_goes_away_and_comes_back(server: Postgres, tmp_path: Pa
             places.until(lambda: served.call("GET", "/v1/subscriptions").status_code == 200)
             served.publish({"id": f"after-{turn}", "x": 1})
         assert [one["event"]["id"] for one in served.pulled(mine["id"])] == ["before", "after-0", "after-1", "after-2"]
+        held = (
+            "SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database "
+            f"WHERE locktype = 'advisory' AND granted AND datname = '{name}'"
+        )
+        places.until(lambda: server.rows(held) == [(1,)])  # nobody else can serve it, as before
+        assert served.service.trouble() is None
     engine.dispose()
