@@ -97,7 +97,7 @@ def _publish(url: str, key: str, promises: Promises, silent: threading.Event, nu
                 continue
             moment = time.monotonic_ns()
             if answer.status_code == httpx.codes.ACCEPTED:
-                promises.events.extend((moment, event["id"]) for event in events)
+                promises.events.extend((moment, str(event["id"])) for event in events)
             else:
                 promises.refused[answer.status_code] = promises.refused.get(answer.status_code, 0) + 1
                 time.sleep(_PAUSE)

@@ -69,9 +69,9 @@ def _miscounted(connection: Connection) -> list[str]:
     rows = connection.execute(sa.select(events.c.number, events.c.body).order_by(events.c.number)).all()
     stream = [(row.number, orjson.loads(row.body).get("x")) for row in rows]
     states: dict[int, Counter[int]] = {}
-    per = sa.select(notifications.c.subscription, notifications.c.state, sa.func.count().label("count"))
-    for row in connection.execute(per.group_by(notifications.c.subscription, notifications.c.state)):
-        states.setdefault(row.subscription, Counter())[row.state] = row.count
+    per = sa.select(notifications.c.subscription, notifications.c.state, sa.func.count())
+    for number, state, count_ in connection.execute(per.group_by(notifications.c.subscription, notifications.c.state)):
+        states.setdefault(number, Counter())[state] = count_
     counted = {row.subscription: row for row in connection.execute(sa.select(counters))}
     found = []
     for one in connection.execute(sa.select(subscriptions)).all():
