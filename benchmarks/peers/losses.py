@@ -18,6 +18,29 @@ _MEASURES: dict[str, tuple[Callable[[Row], float | None], Callable[[float], str]
 }
 
 
+_ONE = (
+    "one call crosses from Python into compiled code, which takes about 10 µs before anything is matched, and about 30 "
+    "for patterns, whose whole state crosses; engines that are compiled as a whole have no such border"
+)
+_WHY = {
+    "p99 of one event, µs": _ONE,
+    "p99 of one JSON text, µs": _ONE,
+    "build s": "texts are read by a parser in Python, and brought into one normal form, 50 to 400 µs each; those that "
+    "differ in constants only are read once (W1 - W4)",
+    "bytes per rule": "what the whole process grew by: texts and ids as Python objects, and the room that building "
+    "took, beside the index",
+}
+
+
+def reasons(record: Record) -> list[str]:
+    """Why somebody is ahead, for each measure where somebody is and the reason is known."""
+    found: dict[str, list[str]] = {}
+    for measure, why in _WHY.items():
+        if any(_of(record, measure)):
+            found.setdefault(why, []).append(measure)
+    return [f"- {'; '.join(measures)}: {why}." for why, measures in found.items()]
+
+
 def losses(record: Record) -> list[str]:
     """A list for each measure: the workloads and sizes where somebody is ahead, the best one named."""
     return [line for measure in _MEASURES for line in _of(record, measure)]

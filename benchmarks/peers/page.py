@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.peers.losses import losses
+from benchmarks.peers.losses import losses, reasons
 from benchmarks.peers.plots import write_plots
 from benchmarks.peers.record import OURS, Record
 from benchmarks.peers.registry import PEERS
@@ -68,6 +68,9 @@ def _lines(record: Record, plots: dict[str, str]) -> Iterator[str]:
     yield "\n## Where Vedette loses\n"
     found = losses(record)
     yield from found or ["Nowhere in this run."]
+    if why := reasons(record):
+        yield "\nWhy:\n"
+        yield from why
     for workload in workloads(record):
         yield f"\n## {workload}\n"
         yield WORKLOADS.get(workload, "") + "\n"

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.peers import cases
 from benchmarks.peers.building import without_addresses
-from benchmarks.peers.losses import losses
+from benchmarks.peers.losses import losses, reasons
 from benchmarks.peers.measuring import too_late
 from benchmarks.peers.plan import parsed
 from benchmarks.peers.protocol import Figures
@@ -45,6 +45,12 @@ def test_where_vedette_loses_and_wrong_answers_are_nobodys_gain() -> None:
     ]
 
 
+def test_reasons_are_given_where_somebody_is_ahead() -> None:
+    (why,) = reasons(RECORD)
+    assert why.startswith("- p99 of one event, µs: one call crosses")
+    assert reasons(Record(rows=RECORD.rows[3:])) == []
+
+
 def test_the_page(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     from benchmarks.peers.page import write_page
@@ -56,6 +62,7 @@ def test_the_page(tmp_path: Path) -> None:
     assert "| 10 | a-tree (5 of 10 rules) | 2,000 | 0.5 |" in text
     assert "void, wrong answers: 1 matches are missing" in text
     assert "(benchmarks/W2.svg)" in text
+    assert "\nWhy:\n" in text
     assert "a-tree" in (tmp_path / "benchmarks" / "W2.svg").read_text()
 
 
