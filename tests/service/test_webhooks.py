@@ -9,13 +9,14 @@ import hmac
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
 from tests.service.receiver import Receiver, receiving
-from tests.service.running import Running
+from tests.service.running import Running, over_http, settings_in
 from tests.waiting import until
 from vedette.client import Client
 from vedette.errors import InputError
@@ -61,6 +62,26 @@ def test_failures_are_tried_again_with_the_same_id_and_keep_the_order(running: R
     ids = [one.headers["webhook-id"] for one in receiver.requests]
     assert ids[0] == ids[1] != ids[2]
     assert [orjson.loads(one.body)["event"]["n"] for one in receiver.requests] == [0, 0, 1]
+
+
+def test_the_next_one_says_how_many_were_dropped(tmp_path: Path, receiver: Receiver) -> None:
+    answering = threading.Event()
+
+    def answer(_number: int) -> tuple[int, dict[str, str]]:
+        answering.wait(60)
+        return 204, {}
+
+    receiver.answer = answer
+    with over_http(settings_in(tmp_path, limits={"queue": 3})) as running:
+        mine = hooked(running, receiver, "hook = 'slow'")
+        running.publish({"hook": "slow", "n": 0})
+        until(lambda: len(receiver.requests) == 1)  # under way, and not answered
+        running.publish(*({"hook": "slow", "n": n} for n in range(1, 10)))
+        until(lambda: counts(running, mine["id"])["dropped"] == 7)
+        answering.set()
+        until(lambda: counts(running, mine["id"])["pending"] == 0)
+    told = {orjson.loads(one.body)["event"]["n"]: one.headers.get("vedette-dropped") for one in receiver.requests}
+    assert told == {0: None, 7: "7", 8: None, 9: None}
 
 
 def test_what_fails_to_the_end_is_a_dead_letter_that_can_be_replayed(running: Running, receiver: Receiver) -> None:

@@ -38,6 +38,7 @@ _LOG: Final = logging.getLogger("vedette.service.webhooks")
 _LOOK: Final = 1.0  # seconds between two looks at what is due
 _LONGEST_WAIT: Final = 24 * 3600.0  # that a subscriber may ask for
 _GONE: Final = 410
+DROPPED: Final = "vedette-dropped"  # a header
 _AT_ONCE: Final = 500  # subscriptions that are looked up together
 
 
@@ -171,9 +172,10 @@ class Webhooks:
 
     async def _sent(self, subscription: Subscription, one: Notification, tried: int) -> bool:
         """Send one; whether to go on with the next."""
+        dropped = await run_in_threadpool(self._outbox.missed, one.subscription)
         async with self._slots:
             with traces.delivering("webhook", one.trace) as span:
-                outcome = await self._request(subscription.delivery, one)
+                outcome = await self._request(subscription.delivery, one, dropped)
                 span.set_attribute("http.response.status_code", outcome.status or 0)
         if outcome.ok:
             self.sent += 1
@@ -217,7 +219,8 @@ class Webhooks:
 
     # ------------------------------------------------------------ one request
 
-    async def _request(self, delivery: Mapping[str, Any], one: Notification) -> Outcome:
+    async def _request(self, delivery: Mapping[str, Any], one: Notification, dropped: int) -> Outcome:
+        """Send one, with how many were dropped since the last that was delivered, if any were."""
         try:
             target = await run_in_threadpool(resolved, delivery["url"], allow_private=self._settings.allow_private)
         except InputError as error:
@@ -228,6 +231,7 @@ class Webhooks:
             "user-agent": "vedette",
             "host": url.netloc.decode(),
             **({} if one.trace is None else {"traceparent": one.trace}),
+            **({DROPPED: str(dropped)} if dropped else {}),
             **signed(delivery["secret"], one.id, int(time.time()), one.body),
         }
         request = httpx.Request(

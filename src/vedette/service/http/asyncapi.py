@@ -11,6 +11,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from vedette.service.delivery.webhooks import DROPPED
 from vedette.service.http.answers import Beat, Drops, Glimpse, Notification, Queued, Watched
 from vedette.service.http.models import Acknowledge, TakenUpTo
 from vedette.version import __version__
@@ -35,6 +36,11 @@ _SIGNED: Final = {  # as Standard Webhooks says
         "webhook-id": {"type": "string", "description": "The id of the notification"},
         "webhook-timestamp": {"type": "string", "pattern": "^[0-9]+$"},
         "webhook-signature": {"type": "string", "pattern": "^v1,"},
+        DROPPED: {
+            "type": "string",
+            "pattern": "^[0-9]+$",
+            "description": "How many were dropped since the last that was delivered, if any were",
+        },
     },
 }
 
