@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from vedette.composite.times import TIME
+from vedette.composite.times import TIME, YEAR_10000
 from vedette.service.clock import SECOND, iso
 
 _YEAR_1: Final = -62_135_596_800  # seconds
-_YEAR_10000: Final = 253_402_300_800
 
 
 def with_times(events: Sequence[Mapping[str, Any]], received: Sequence[int]) -> list[Mapping[str, Any]]:
@@ -34,4 +33,4 @@ def _text(value: Any, received: int) -> str:
     if not _is_number(value):
         return iso(received)
     # What is no time stays none: it is rejected where the others of the batch are read.
-    return iso(round(value * SECOND)) if _YEAR_1 <= value < _YEAR_10000 else str(value)
+    return iso(round(value * SECOND)) if _YEAR_1 <= value < YEAR_10000 else str(value)
