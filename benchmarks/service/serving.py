@@ -28,8 +28,8 @@ class Served:
         self._settings = settings
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self, seconds: float = 120.0) -> None:
-        """Start it, and wait until it is ready."""
+    def start(self, seconds: float = 300.0) -> None:
+        """Start it, and wait until it is ready: the first time on a machine its loops are compiled."""
         environment = os.environ | {
             "VEDETTE_SERVER__ADMIN_KEY": ADMIN,
             "VEDETTE_STORE__URL": f"sqlite:///{self.folder / 'service.db'}",
