@@ -35,6 +35,7 @@ class Plan:
     quick: bool
     limits: Limits
     budget_s: float
+    only: frozenset[int] = frozenset()  # sizes; none: all of them
 
     @property
     def events(self) -> int:
@@ -57,6 +58,9 @@ class Plan:
 
     def sizes(self, workload: str) -> tuple[int, ...]:
         """Numbers of rules."""
+        return tuple(size for size in self._sizes(workload) if not self.only or size in self.only)
+
+    def _sizes(self, workload: str) -> tuple[int, ...]:
         if workload == "sigma":
             return (40,) if self.quick else (100_000,)  # as many as there are
         if workload in SEQUENCES:
@@ -75,6 +79,7 @@ def parsed(arguments: Sequence[str] | None) -> tuple[Plan, argparse.Namespace]:
     parser.add_argument(
         "--budget", type=float, default=_MINUTES, metavar="MINUTES", help="no new case is begun after it (default: 45)"
     )
+    parser.add_argument("--sizes", default="", help="comma-separated numbers of rules (default: all of a workload)")
     parser.add_argument("--quick", action="store_true", help="tiny sizes: only shows that everything runs")
     parser.add_argument(
         "--json", type=Path, help="where the figures go (default: benchmarks/results/peers-<time>.json)"
@@ -87,7 +92,11 @@ def parsed(arguments: Sequence[str] | None) -> tuple[Plan, argparse.Namespace]:
         if word not in known:
             parser.error(f"there is no {word!r}; there are {', '.join(known)}")
     limits = Limits(5.0, 0.1, 100) if given.quick else Limits()
-    return Plan(peers, workloads, given.quick, limits, 60 * given.budget), given
+    try:
+        only = frozenset(int(float(size)) for size in given.sizes.split(",") if size)
+    except ValueError:
+        parser.error(f"--sizes {given.sizes}: these are no numbers")
+    return Plan(peers, workloads, given.quick, limits, 60 * given.budget, only), given
 
 
 def without_data(workload: str) -> str | None:

@@ -76,6 +76,13 @@ def test_a_budget_cuts_off_the_greatest_sizes() -> None:
     assert plan.limits_at(1_000_000).build_s > plan.limits_at(100_000).build_s > plan.limits.build_s
 
 
+def test_some_sizes_only() -> None:
+    plan, _ = parsed(["--workloads", "W2,routing", "--sizes", "1e5,1000000"])
+    assert plan.cases() == [("routing", 100_000), ("W2", 100_000), ("W2", 1_000_000)]
+    with pytest.raises(SystemExit):
+        parsed(["--sizes", "many"])
+
+
 def test_a_peer_that_did_not_end_is_not_tried_with_more() -> None:
     case = cases.make("W2", 20, 1)
     record = Record(rows=[Row("W2", 10, "a-tree", Figures(failed="building is not done after 60 s"))])
