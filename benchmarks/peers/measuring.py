@@ -11,7 +11,7 @@ from benchmarks.peers import cases, comparing, running, sequence_cases, sequence
 from benchmarks.peers.building import Built, Missing
 from benchmarks.peers.plan import SEQUENCE_PEERS, SEQUENCES, WORKLOADS, Plan, without_data
 from benchmarks.peers.protocol import Figures
-from benchmarks.peers.record import Record, Row
+from benchmarks.peers.record import Record, Row, no_time
 from benchmarks.peers.registry import OURS, PEERS, Peer
 from benchmarks.peers.rules import CannotSay
 
@@ -62,7 +62,7 @@ def measure(plan: Plan, record: Record, tell: Tell, done: Callable[[], None]) ->
         if workload not in engines:
             continue
         if time.monotonic() - begin > plan.budget_s:
-            record.notes.append(f"{workload} at {size:,}: no time was left")
+            record.notes.append(no_time(workload, size))
             continue
         tell(f"{workload} at {size:,}: rules and events")
         make, we, peers = engines[workload]

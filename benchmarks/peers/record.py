@@ -75,11 +75,17 @@ class Record:
         return cls(machine(), f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
 
 
+def no_time(workload: str, size: int) -> str:
+    """The note on a case that was left out."""
+    return f"{workload} at {size:,}: no time was left"
+
+
 def merged(records: Iterable[Record]) -> Record:
     """Pieces that ran one after the other; a case that was run again counts as the last run says."""
     pieces = list(records)
     rows = {(row.workload, row.size, row.peer): row for piece in pieces for row in piece.rows}
-    notes = list(dict.fromkeys(note for piece in pieces for note in piece.notes))
+    done = {no_time(row.workload, row.size) for row in rows.values()}
+    notes = [note for note in dict.fromkeys(note for piece in pieces for note in piece.notes) if note not in done]
     missing = {name: why for piece in pieces for name, why in piece.missing.items()}
     return Record(
         pieces[-1].machine,

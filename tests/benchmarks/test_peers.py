@@ -11,7 +11,7 @@ from benchmarks.peers import cases, comparing, running
 from benchmarks.peers.__main__ import main
 from benchmarks.peers.building import Built, Missing
 from benchmarks.peers.protocol import Figures
-from benchmarks.peers.record import Record, Row, merged
+from benchmarks.peers.record import Record, Row, merged, no_time
 from benchmarks.peers.registry import OURS, PEERS, Peer
 from benchmarks.peers.report import cells
 from benchmarks.peers.rules import All, CannotSay, Either, Not, Rule, Test, conjunctions, without_not
@@ -158,12 +158,14 @@ def _runs(process: int) -> bool:
 
 def test_pieces_of_a_run_are_merged_and_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
     first = Record({"cpu": "x"}, "2026", 1.0, rows=[Row("W2", 1, "vedette", Figures(parsed_us=(1.0, 2.0)))])
+    first.notes = [no_time("W2", 2), no_time("W2", 3)]
     first.write(tmp_path / "first.json")
     assert Record.read(tmp_path / "first.json") == first
-    second = Record({"cpu": "x"}, "2027", 2.0, rows=[Row("W2", 1, "vedette", Figures(build_s=3.0))], notes=["n"])
-    both = merged([first, second])
-    assert (both.pieces, both.seconds, both.began, both.notes) == (2, 3.0, "2026", ["n"])
-    assert [row.figures.build_s for row in both.rows] == [3.0]
+    rows = [Row("W2", 1, "vedette", Figures(build_s=3.0)), Row("W2", 2, "vedette", Figures(build_s=4.0))]
+    both = merged([first, Record({"cpu": "x"}, "2027", 2.0, rows=rows, notes=["n"])])
+    assert (both.pieces, both.seconds, both.began) == (2, 3.0, "2026")
+    assert both.notes == ["W2 at 3: no time was left", "n"]
+    assert [row.figures.build_s for row in both.rows] == [3.0, 4.0]
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
