@@ -43,7 +43,7 @@ class Plan:
 
     def limits_at(self, size: int) -> Limits:
         """The same for everybody; many rules may take long to build."""
-        longer = 1 if size < 100_000 else 2 if size < 1_000_000 else 30
+        longer = 1 if size < 100_000 else 3 if size < 1_000_000 else 30
         return replace(self.limits, build_s=longer * self.limits.build_s)
 
     def cases(self) -> list[tuple[str, int]]:

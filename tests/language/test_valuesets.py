@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vedette.language.valuesets import (
@@ -71,6 +71,14 @@ def test_operations_agree_with_sets_of_points(pair: tuple[ValueSet[Any], ValueSe
 def test_many_are_intersected_as_two_are(several: list[ValueSet[int]]) -> None:
     assert intersection_all(several) == functools.reduce(intersection, several)
     assert union_all(several) == functools.reduce(union, several)
+
+
+@given(pairs)
+@settings(max_examples=2_000)
+def test_a_subset_is_all_of_what_both_have(pair: tuple[ValueSet[Any], ValueSet[Any]]) -> None:
+    left, right = pair
+    for one, other in ((left, right), (intersection(left, right), right), (left, union(left, right))):
+        assert is_subset(one, other) is (intersection(one, other) == one)
 
 
 @given(number_sets)

@@ -183,6 +183,23 @@ def complement(one: ValueSet[Key]) -> ValueSet[Key]:
 
 def is_subset(left: ValueSet[Key], right: ValueSet[Key]) -> bool:
     """Whether everything in the left set is in the right one."""
+    if left is right:
+        return True
     if left.null and not right.null:
         return False
-    return intersection(left, right).intervals == left.intervals
+    others, at = right.intervals, 0
+    for one in left.intervals:  # intervals of a set do not touch, so that one of the right has to have all of it
+        while at < len(others) and _ends_before(others[at], one):
+            at += 1
+        if at == len(others) or not _holds(others[at], one):
+            return False
+    return True
+
+
+def _ends_before(left: Interval[Key], right: Interval[Key]) -> bool:
+    return left.high is not None and right.low is not None and left.high <= right.low
+
+
+def _holds(outer: Interval[Key], inner: Interval[Key]) -> bool:
+    begins = outer.low is None or (inner.low is not None and outer.low <= inner.low)
+    return begins and (outer.high is None or (inner.high is not None and inner.high <= outer.high))
