@@ -64,7 +64,9 @@ def test_the_queries_of_the_paper_find_the_same(seed: int) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize(  # tests/cli/test_meet.py has Spark meet in every direction, too
+    "direction", [pytest.param(each, marks=[pytest.mark.thorough] * (each != DIRECTIONS[0])) for each in DIRECTIONS]
+)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_spark_finds_the_same(strategy: Strategy, direction: Direction, spark: SparkSession) -> None:
     """Few jobs, each with many constraints: of all types together, and those of the named cases."""

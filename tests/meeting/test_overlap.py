@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.meeting.generate import case
+from tests.seeds import some
 from vedette.language.ast import Point
 from vedette.language.evaluate import distance
 from vedette.language.valuesets import NULL, ValueSet, complement, intersection, is_subset, of_intervals, union
@@ -148,7 +149,7 @@ def test_shares_that_are_known(one: str, other: str, expected: float) -> None:
     assert overlap(other, one, "subscription") == overlap(one, other)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", some(20))
 def test_integers_by_counting_points_of_a_grid(seed: int) -> None:
     random = Random(seed)
     grid = list(itertools.product([None, *range(-5, 12)], repeat=2))
@@ -168,7 +169,7 @@ def _of_integers(random: Random) -> Values:
             return found
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", some(10))
 def test_floats_by_counting_cells(seed: int) -> None:
     random = Random(seed)
     middles = [float_key(cell / 8 + 1 / 16) for cell in range(-40, 40)]
@@ -186,7 +187,7 @@ def _of_floats(random: Random) -> Values:
     return of_intervals(((low + random.randint(0, 1), high + random.randint(0, 1)) for low, high in ends), False)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", some(10))
 def test_what_is_unbounded_is_the_limit_of_what_is_not(seed: int) -> None:
     random = Random(seed)
     kind = Type(random.choice([Kind.INT, Kind.DATE, Kind.TIMESTAMP]))
@@ -216,7 +217,7 @@ def _disjuncts(seed: int) -> tuple[Sides, list[Disjunct], list[Disjunct]]:
     return Sides.of(*sides), *parts
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", some(30))
 def test_the_arrays_say_what_the_obvious_way_says(seed: int) -> None:
     sides, publications, subscriptions = _disjuncts(seed)
     found = sides.pairs("open")
@@ -241,7 +242,7 @@ def _obvious(one: Disjunct, other: Disjunct) -> float:
     return product
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", some(30))
 def test_all_of_it_is_1_and_parts_add_up(seed: int) -> None:
     _, publications, subscriptions = _disjuncts(seed)
     theirs = {term.attribute: term for part in subscriptions for term in part.terms}

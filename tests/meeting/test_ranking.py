@@ -12,6 +12,7 @@ import pytest
 
 import vedette.meeting.ranking as ranking_module
 from tests.meeting.generate import case
+from tests.seeds import some
 from vedette.errors import FilterError, InputError
 from vedette.language.valuesets import NULL, of_intervals
 from vedette.meeting.allowed import Allowed, Disc, Elements, meets
@@ -128,7 +129,7 @@ def test_what_both_allow_of_lists_places_and_null() -> None:
     assert together("at is not null", "at within 5 km of point(1, 1)") == inner
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", some(20))
 def test_what_both_allow_meets_both(seed: int) -> None:
     made = case(seed)
     parts = [
@@ -149,7 +150,7 @@ def test_what_both_allow_meets_both(seed: int) -> None:
 # ---------------------------------------------------------------- the best of many
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", some(40))
 @pytest.mark.parametrize("per", ["publication", "subscription"])
 def test_the_best_are_those_of_sorting_everything(seed: int, per: Any) -> None:
     random = Random(seed)

@@ -9,6 +9,7 @@ import pytest
 
 from tests.meeting.engines import obvious, of_table
 from tests.meeting.generate import case
+from tests.seeds import some
 from vedette.kernels.meet_rows import MARK
 from vedette.meeting import sketches
 from vedette.meeting.direction import DIRECTIONS, Direction
@@ -29,7 +30,7 @@ def always_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", some(25))
 def test_all_types_meet_as_without_sketches(seed: int, direction: Direction) -> None:
     made = case(90_000 + seed)
     found = of_table(meet(made.publications, made.subscriptions, schema=made.schema, direction=direction))
@@ -37,7 +38,7 @@ def test_all_types_meet_as_without_sketches(seed: int, direction: Direction) -> 
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", some(25))
 def test_boxes_of_many_attributes(seed: int, direction: Direction) -> None:
     random = Random(seed)
     schema = Schema.of(dict.fromkeys("abcdefgh", "int"))

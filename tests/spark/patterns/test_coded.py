@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.seeds import some
 from vedette.composite.batch import Batch
 from vedette.spark.patterns.coded import GROUP, READ, SHARD, batch_of, columns_of, keys_of
 
@@ -27,7 +28,7 @@ def made(random: np.random.Generator, size: int, partitions: int, columns: int) 
     )
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", some(50))
 def test_there_and_back(seed: int) -> None:
     random = np.random.default_rng(seed)
     size, partitions, columns = int(random.integers(0, 40)), int(random.integers(0, 2)), int(random.integers(0, 4))
