@@ -19,13 +19,13 @@ _MEASURES: dict[str, tuple[Callable[[Row], float | None], Callable[[float], str]
 
 
 _ONE = (
-    "one call crosses from Python into compiled code, which takes about 10 µs before anything is matched, and about 30 "
+    "one call crosses from Python into compiled code, which takes 5 to 10 µs before anything is matched, and about 30 "
     "for patterns, whose whole state crosses; engines that are compiled as a whole have no such border"
 )
 _WHY = {
     "p99 of one event, µs": _ONE,
     "p99 of one JSON text, µs": _ONE,
-    "build s": "texts are read by a parser in Python, and brought into one normal form, 50 to 400 µs each; those that "
+    "build s": "texts are read by a parser in Python, and brought into one normal form, up to 400 µs each; those that "
     "differ in constants only are read once (W1 - W4)",
     "bytes per rule": "what the whole process grew by: texts and ids as Python objects, and the room that building "
     "took, beside the index",
