@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -10,12 +11,12 @@ from typing import Any
 import orjson
 import pytest
 import sqlalchemy as sa
-from sqlalchemy.exc import DataError
+from sqlalchemy.exc import DataError, OperationalError
 
 from tests.service.running import MEASURES
 from vedette.errors import InputError
 from vedette.service import journal as journal_module
-from vedette.service.errors import StoreBusy
+from vedette.service.errors import StoreBusy, StoreFailed
 from vedette.service.fresh import Fresh, FreshEvents
 from vedette.service.incoming import read
 from vedette.service.journal import Accepted, Journal
@@ -100,6 +101,39 @@ def test_whoever_went_away_is_not_written_down(store: Store, journal: Journal) -
     store.start()
     assert len(second.result(30).numbers) == 1
     assert list(journal.after("default", 0, journal.settled, 10)[0].ids) == ["b"]
+
+
+def test_whoever_comes_while_others_went_away_is_answered(store: Store, journal: Journal) -> None:
+    gone, held, reached = published(journal, "a"), threading.Event(), threading.Event()
+    assert gone.cancel()
+
+    def hold(_connection: Any) -> None:
+        reached.set()
+        held.wait(30)
+
+    holding = store.submit(hold)  # in one group with the write that finds nobody
+    store.start()
+    assert reached.wait(30)
+    late = published(journal, "b")
+    held.set()
+    holding.result(30)
+    assert len(late.result(30).numbers) == 1
+
+
+def test_if_nothing_can_be_written_all_who_wait_hear_of_it(
+    store: Store, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> None:
+        raise OperationalError("connect", {}, Exception("it is away"))
+
+    waiting = [published(journal, "a"), published(journal, "b")]
+    monkeypatch.setattr(store.engine, "connect", broken)
+    store.start()
+    for one in waiting:
+        with pytest.raises(StoreFailed, match="it is away"):
+            one.result(30)
+    monkeypatch.undo()
+    assert len(published(journal, "c").result(30).numbers) == 1
 
 
 def test_too_many_who_wait_are_sent_away(store: Store, journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:

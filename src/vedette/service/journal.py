@@ -112,23 +112,25 @@ class Journal:
         return mine.done
 
     def _submit(self) -> None:
-        taken: list[_Waiting] = []
+        taken: list[_Waiting] | None = None  # None: it was not their turn yet
 
         def take() -> list[_Waiting]:
+            nonlocal taken
             with self._lock:
                 some, self._waiting = self._waiting, []
             # Whoever went away before it was their turn is left out; from here on nobody can go.
-            taken.extend(each for each in some if each.done.set_running_or_notify_cancel())
+            taken = [each for each in some if each.done.set_running_or_notify_cancel()]
             return taken
 
         try:
             written = self._store.submit(
-                lambda connection: _written(connection, take()), lambda accepted: self._then(taken, accepted)
+                lambda connection: _written(connection, take()), lambda accepted: self._then(taken or (), accepted)
             )
         except BaseException as error:
             _fail(take(), error)
             return
-        written.add_done_callback(lambda done: _tell(taken or take(), done))
+        # If nothing could be written at all, it was nobody's turn: all who wait hear of it.
+        written.add_done_callback(lambda done: _tell(take() if taken is None else taken, done))
 
     def _then(self, waiting: Sequence[_Waiting], outcomes: Sequence[Accepted | BaseException]) -> None:
         grown: dict[str, None] = {}
