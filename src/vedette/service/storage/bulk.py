@@ -12,7 +12,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 
 # Few: neither tables nor statements change.
 _INSERTS: Final[dict[tuple[str, str, tuple[str, ...], bool], SQLCompiler]] = {}
-_OTHERS: Final[dict[tuple[str, int], SQLCompiler]] = {}
+_OTHERS: Final[dict[tuple[str, sa.Update], SQLCompiler]] = {}
 
 
 def insert(connection: Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]], *, new_only: bool) -> None:
@@ -31,7 +31,7 @@ def execute(connection: Connection, statement: sa.Update, rows: Sequence[Mapping
     """A statement that stays, once for the parameters of each row."""
     if not rows:
         return
-    which = (connection.dialect.name, id(statement))
+    which = (connection.dialect.name, statement)  # the statement itself: it stays as long as what was made of it
     compiled = _OTHERS.get(which)
     if compiled is None:
         compiled = _OTHERS[which] = statement.compile(dialect=connection.dialect)
