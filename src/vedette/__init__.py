@@ -4,11 +4,11 @@
 
     subscriptions = vd.Subscriptions({"issue": "string", "price": "float"})
     subscriptions.add("s1", "issue = 'IBM' and price < 120", subscriber="alice")
-    matcher = subscriptions.compile()
-    matcher.match({"issue": "IBM", "price": 119})      # ['s1']
-    matcher.match_batch(arrow_table)                   # an Arrow table (event, subscription)
-    vd.OperatorMatcher(subscriptions, operators)       # filters that call your own functions, as rarely as possible
-    vd.StreamMatcher(subscriptions).process(events)    # patterns over several events, too
+    engine = subscriptions.compile()                   # whatever they are: filters, operator calls, patterns, forecasts
+    engine.match({"issue": "IBM", "price": 119})       # ['s1']
+    engine.match_batch(arrow_table)                    # an Arrow table (event, subscription)
+    engine.stream().process(events)                    # patterns over several events, and what will probably happen
+    subscriptions.compile(operators=vd.Operators(f))   # filters that call your own functions, as rarely as possible
     vd.translate(rule, dialect="eventbridge")          # rules of other systems; `add` takes a dialect, too
     vd.meet(offers, wants)                             # publications that are constraints themselves
     vd.spark.match(events, subscriptions)              # DataFrame in, DataFrame out; needs the extra [spark]
@@ -19,6 +19,7 @@ Everything is imported when it is first used, so that `import vedette` costs not
 from __future__ import annotations
 
 import importlib
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from vedette.errors import (
@@ -42,20 +43,19 @@ if TYPE_CHECKING:
     from vedette import spark
     from vedette.client import AsyncClient, Client
     from vedette.covering.cover_set import CoveringSet
-    from vedette.covering.matcher import CoveringMatcher
     from vedette.dialects.translation import translate
-    from vedette.files.loading import load_subscriptions
-    from vedette.files.rules import LeftOut
-    from vedette.matching.live import LiveMatcher
-    from vedette.matching.matcher import Matcher, MatchPairs
-    from vedette.matching.subscriptions import Subscriptions
+    from vedette.engine.engine import Engine
+    from vedette.engine.live import LiveEngine
+    from vedette.engine.stream import Stream, StreamMatcher
+    from vedette.engine.subscriptions import Subscriptions
+    from vedette.filters.matcher import MatchPairs
+    from vedette.io.loading import load_subscriptions
+    from vedette.io.rule_files import LeftOut
+    from vedette.meeting.live_meeting import Meeting
     from vedette.meeting.meet import meet
-    from vedette.meeting.standing import Meeting
-    from vedette.operators.matcher import OperatorMatcher
     from vedette.operators.operator import Cache, operator
     from vedette.operators.registry import Operators
-    from vedette.prediction.model import Model
-    from vedette.prediction.stream import StreamMatcher
+    from vedette.patterns.forecasts.model import Model
     from vedette.schema.encode import Reject
     from vedette.schema.schema import Schema
 
@@ -63,47 +63,53 @@ _PLACES = {
     "AsyncClient": "vedette.client",
     "Cache": "vedette.operators.operator",
     "Client": "vedette.client",
-    "CoveringMatcher": "vedette.covering.matcher",
     "CoveringSet": "vedette.covering.cover_set",
-    "LeftOut": "vedette.files.rules",
-    "LiveMatcher": "vedette.matching.live",
-    "MatchPairs": "vedette.matching.matcher",
-    "Matcher": "vedette.matching.matcher",
-    "Meeting": "vedette.meeting.standing",
-    "Model": "vedette.prediction.model",
-    "OperatorMatcher": "vedette.operators.matcher",
+    "Engine": "vedette.engine.engine",
+    "LeftOut": "vedette.io.rule_files",
+    "LiveEngine": "vedette.engine.live",
+    "MatchPairs": "vedette.filters.matcher",
+    "Meeting": "vedette.meeting.live_meeting",
+    "Model": "vedette.patterns.forecasts.model",
     "Operators": "vedette.operators.registry",
     "Reject": "vedette.schema.encode",
     "Schema": "vedette.schema.schema",
-    "StreamMatcher": "vedette.prediction.stream",
-    "Subscriptions": "vedette.matching.subscriptions",
-    "load_subscriptions": "vedette.files.loading",
+    "Stream": "vedette.engine.stream",
+    "StreamMatcher": "vedette.engine.stream",
+    "Subscriptions": "vedette.engine.subscriptions",
+    "load_subscriptions": "vedette.io.loading",
     "meet": "vedette.meeting.meet",
+    "open": "vedette.engine.engine",
     "operator": "vedette.operators.operator",
     "spark": "vedette.spark",
     "translate": "vedette.dialects.translation",
+}
+
+# What version 0.1 had: it goes on working, and says what is better.
+_BEFORE = {
+    "CoveringMatcher": ("vedette.engine.before", "CoveringMatcher", 'subscriptions.compile(covering="auto")'),
+    "LiveMatcher": ("vedette.engine.live", "LiveEngine", "engine.live()"),
+    "Matcher": ("vedette.engine.engine", "Engine", "subscriptions.compile() and vedette.open"),
+    "OperatorMatcher": ("vedette.engine.before", "OperatorMatcher", "subscriptions.compile(operators=…)"),
 }
 
 __all__ = [
     "AsyncClient",
     "Cache",
     "Client",
-    "CoveringMatcher",
     "CoveringSet",
     "DialectError",
+    "Engine",
     "FileError",
     "FilterError",
     "InputError",
     "LeftOut",
     "LimitError",
-    "LiveMatcher",
+    "LiveEngine",
     "MatchPairs",
-    "Matcher",
     "Meeting",
     "Model",
     "NotInstalled",
     "NotSupported",
-    "OperatorMatcher",
     "Operators",
     "Refused",
     "Reject",
@@ -111,6 +117,7 @@ __all__ = [
     "SchemaError",
     "SnapshotError",
     "StartError",
+    "Stream",
     "StreamMatcher",
     "Subscriptions",
     "UnknownSubscription",
@@ -118,6 +125,7 @@ __all__ = [
     "__version__",
     "load_subscriptions",
     "meet",
+    "open",
     "operator",
     "spark",
     "translate",
@@ -125,10 +133,14 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name in _BEFORE:
+        place, now, better = _BEFORE[name]
+        warnings.warn(f"vedette.{name} is the engine now: use {better}", DeprecationWarning, stacklevel=2)
+        return getattr(importlib.import_module(place), now)
     if name not in _PLACES:
         raise AttributeError(f"module 'vedette' has no attribute {name!r}")
     module = importlib.import_module(_PLACES[name])
-    value = module if name == "spark" else getattr(module, name)
+    value = module if name == "spark" else module.Engine.open if name == "open" else getattr(module, name)
     globals()[name] = value
     return value
 

@@ -1,4 +1,4 @@
-"""Everything Vedette raises on purpose.
+"""The exceptions that Vedette raises.
 
 VedetteError
 ├── InputError            something handed in is wrong: what, where, how to mend it
@@ -9,6 +9,7 @@ VedetteError
 │   ├── FileError         a file that cannot be read as what it should be
 │   └── PipelineError     a pipeline file, or what it names: every mistake with its line
 ├── SnapshotError         a compiled set that is damaged, foreign or of another version
+│   └── DamageError       stored bytes that are not those that were written: which file, and where in it
 ├── DeliveryError         a sink that could not be written; what was to be written is not lost
 ├── RunError              a pipeline that ran and cannot go on: why, and where the whole story is
 ├── StartError            Spark could not be started: why, and which Java it was
@@ -25,15 +26,15 @@ from typing import NamedTuple, Self
 
 
 class VedetteError(Exception):
-    """The root of the tree: `str()` of it is what a person should read."""
+    """The base class of all exceptions of Vedette; `str()` of it is the message for people."""
 
 
 class InputError(VedetteError):
-    """Something handed in is wrong."""
+    """Something that was passed in is wrong."""
 
 
 class FilterError(InputError):
-    """A filter or pattern that cannot be read or makes no sense; knows the place."""
+    """A filter or pattern that cannot be parsed or makes no sense; has the position in the text."""
 
     def __init__(
         self,
@@ -50,7 +51,7 @@ class FilterError(InputError):
         self.start = start
         self.end = max(start + 1, end if end is not None else start + 1)
         self.hint = hint
-        self.where = where  # whose text it is, where there are several
+        self.where = where  # which text it is, if there are several
         super().__init__(self.render())
 
     @property
@@ -64,11 +65,11 @@ class FilterError(InputError):
         return self.start - (self.text.rfind("\n", 0, self.start) + 1) + 1
 
     def of(self, where: str) -> Self:
-        """The same error, saying first whose text it is."""
+        """The same error, with the name of the text in front."""
         return type(self)(self.message, text=self.text, start=self.start, end=self.end, hint=self.hint, where=where)
 
     def render(self) -> str:
-        """Whose text, message, place, the line with a caret under it, and the hint."""
+        """The name of the text, the message, the position, the line with a caret under it, and the hint."""
         parts = [self.message]
         if self.text:
             parts = [f"line {self.line}, column {self.column}: {self.message}", *self._excerpt()]
@@ -82,7 +83,7 @@ class FilterError(InputError):
         begin = self.text.rfind("\n", 0, self.start) + 1
         stop = self.text.find("\n", self.start)
         stop = len(self.text) if stop < 0 else stop
-        # A long line is cut around the place, so that the caret is always seen.
+        # A long line is cut around the position, so that the caret is always visible.
         left = max(begin, min(self.start - most // 2, stop - most))
         right = min(stop, left + most)
         line = self.text[left:right].replace("\t", " ")
@@ -92,13 +93,13 @@ class FilterError(InputError):
 
 
 class LimitError(FilterError):
-    """A text over a limit; refused before it costs anything."""
+    """A text over a limit, refused before it costs anything."""
 
 
 class DialectError(FilterError):
     """A rule of another dialect that makes no sense there.
 
-    Where a rule is a text, it is shown with a caret; where it is JSON or YAML, the message says which part is wrong.
+    If the rule is a text, it is shown with a caret; if it is JSON or YAML, the message says which part is wrong.
     """
 
 
@@ -114,7 +115,7 @@ class Mistake(NamedTuple):
     """One of several mistakes: where it is, what is wrong, how to mend it."""
 
     file: str
-    line: int | None  # counted from 1; None where it is the file as a whole
+    line: int | None  # counted from 1; None: the file as a whole
     message: str
     hint: str | None = None
 
@@ -125,9 +126,9 @@ class Mistake(NamedTuple):
 
 
 class PipelineError(InputError):
-    """A pipeline that cannot run: its file says what makes no sense, or what it names is not there or does not fit.
+    """A pipeline that cannot run: its file makes no sense, or something that it names does not exist or does not fit.
 
-    Where a file was read, `mistakes` has all of them.
+    If a file was read, `mistakes` has all of them.
     """
 
     def __init__(self, message: str, mistakes: Sequence[Mistake] = ()) -> None:
@@ -137,6 +138,15 @@ class PipelineError(InputError):
 
 class SnapshotError(VedetteError):
     """A compiled set that is damaged, foreign or of another version."""
+
+
+class DamageError(SnapshotError):
+    """Stored bytes that differ from those that were written; `path` and, if known, `offset` say where."""
+
+    def __init__(self, path: object, what: str, reason: str, *, offset: int | None = None) -> None:
+        super().__init__(f"{path} {what}{reason}")
+        self.path = str(path)
+        self.offset = offset
 
 
 class DeliveryError(VedetteError):
@@ -152,24 +162,24 @@ class StartError(VedetteError):
 
 
 class Refused(VedetteError):
-    """A service does not do what a client asked for; status 0: it cannot be reached."""
+    """A service refuses a client's request; status 0: it cannot be reached."""
 
     def __init__(self, message: str, *, status: int, kind: str) -> None:
         super().__init__(message)
         self.status = status
-        self.kind = kind  # a name that does not change
+        self.kind = kind  # a stable name
 
 
 class NotInstalled(VedetteError):
-    """An optional part that is not on this machine."""
+    """An optional part that is not installed."""
 
 
 class UnknownSubscription(VedetteError, KeyError):
-    """An id that is not there."""
+    """An id that does not exist."""
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else "unknown subscription"
 
 
 class NotSupported(VedetteError):
-    """Something the language can say and this engine cannot do."""
+    """Something that the language can express and this engine cannot do."""

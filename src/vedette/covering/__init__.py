@@ -1,1 +1,1 @@
-"""Which subscriptions others make redundant (Ouksel 2006)."""
+"""Covering: which subscriptions others make redundant (Ouksel 2006)."""

@@ -1,6 +1,6 @@
-"""Which of many boxes certainly miss a box, 64 boxes at a time.
+"""Bitmaps that exclude boxes which certainly miss a box, 64 boxes at a time.
 
-A dimension that enough boxes are constrained in has cut points, quantiles of where these begin and end. For each cut
+A dimension in which enough boxes are constrained has cut points, quantiles of where these begin and end. For each cut
 there is a bitmap of the boxes that begin at or after it, and one of those that end at or before it. A box misses those
 that begin after the first cut behind its end, or end before the last cut in front of its beginning: two bitmaps a
 dimension. A box that is not constrained in a dimension has no bit there, so the rest costs nothing.
@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.covering.boxes import Box
-from vedette.covering.labels import FIRST, HIGHEST, Move
-from vedette.kernels.cover_bitmaps import BoxEntries
+from vedette.covering.kernels.cover_bitmaps import BoxEntries
+from vedette.covering.order_labels import FIRST, HIGHEST, Relabelling
 
 MOST_CUTS = 64
 FEWEST = 64  # boxes constrained in a dimension that make cuts worth while
@@ -38,7 +38,7 @@ class _Cuts:
 
 
 class Bitmaps:
-    """The bitmaps of boxes 0 … `room` - 1; cuts are chosen once, from the boxes that are there at first."""
+    """Bitmaps of boxes 0 … `room` - 1; cuts are chosen once, from the boxes present at first."""
 
     def __init__(self, entries: BoxEntries, size: int, room: int) -> None:
         words = (room + 63) // 64
@@ -61,7 +61,7 @@ class Bitmaps:
         return sum(one.late.nbytes + one.early.nbytes + one.constrained.nbytes for one in self._dimensions.values())
 
     def note(self, number: int, box: Box) -> None:
-        """A box that came later."""
+        """Set the bits of a box that was added later."""
         word, bit = number // 64, np.uint64(1 << (number % 64))
         for dimension, low, high in zip(box.dimensions, box.low, box.high, strict=True):
             found = self._dimensions.get(dimension)
@@ -71,7 +71,7 @@ class Bitmaps:
                 found.constrained[word] |= bit
 
     def leave_out(self, box: Box, useless: NDArray[np.bool_], among: Words) -> None:
-        """Clear the bits of boxes that miss this one, or are constrained in a dimension where that is of no use."""
+        """Clear the bits of boxes that miss this one, or are constrained in a dimension where they are of no use."""
         missed = np.zeros_like(among)
         asked = zip(box.dimensions, box.low, box.high, strict=True)
         for found, low, high in ((self._dimensions.get(dimension), low, high) for dimension, low, high in asked):
@@ -88,8 +88,8 @@ class Bitmaps:
                 missed |= found.constrained[: len(among)]
         np.bitwise_and(among, ~missed, out=among)
 
-    def renumber(self, dimension: int, move: Move) -> None:
-        """The labels of a dimension have moved; who begins before whom stays as it is."""
+    def renumber(self, dimension: int, move: Relabelling) -> None:
+        """Renumber the labels of a dimension, whose order is unchanged."""
         found = self._dimensions.get(dimension)
         if found is not None:
             found.cuts = move.moved(np.array(found.cuts, np.int64)).tolist()

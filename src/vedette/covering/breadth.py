@@ -1,6 +1,6 @@
-"""How wide a filter is: if one covers another, it is at least as wide.
+"""The breadth of a filter: if one covers another, it is at least as broad.
 
-Those that are decided first can cover those that are decided later, so wide ones go first.
+Filters that are decided first can cover those decided later, so broad ones go first.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import math
 from vedette.language.normalform import Conjunction, NormalForm
 from vedette.language.valuesets import AnyKey, AnySet
 from vedette.schema.columns import Column
+from vedette.schema.keys import NumberKey
 
 _BITS = 64.0
 _PREFIX = 8  # bytes of a text that are looked at
@@ -18,7 +19,7 @@ _TEST = 8.0  # bits that a test without an order is taken to cut off
 
 
 def breadth(form: NormalForm) -> float:
-    """A logarithm, with base 2, of the part of all events that a filter lets through, if these were spread evenly."""
+    """The binary logarithm of the share of events that a filter matches, if events were spread evenly."""
     return max((_of_conjunction(one) for one in form.conjunctions), default=-math.inf)
 
 
@@ -33,11 +34,11 @@ def _of_values(column: Column, values: AnySet) -> float:
     for one in values.intervals:
         low = _number(one.low, _LEAST if not textual else 0)
         high = _number(one.high, _MOST if not textual else 2**64)
-        width += max(high - low, 1)
+        width += float(max(high - low, 1))
     return math.log2(max(width, 1.0)) - _BITS
 
 
-def _number(key: AnyKey | None, unbounded: int) -> int:
+def _number(key: AnyKey | None, unbounded: int) -> NumberKey:
     if key is None:
         return unbounded
     return int.from_bytes(key[:_PREFIX].ljust(_PREFIX, b"\0")) if isinstance(key, bytes) else key

@@ -1,4 +1,4 @@
-"""Many boxes, and which of them meet a box: those that may cover it, alone or together."""
+"""A table of many boxes, and a search for those that meet a box and may cover it, alone or together."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.covering.bitmaps import Bitmaps, Words
-from vedette.covering.boxes import EVERYTHING, Box, Space, Span
-from vedette.covering.labels import FIRST, HIGHEST, LOWEST, Move
-from vedette.kernels.cover_bitmaps import BoxEntries, Wanted, fill_table, meeting, number_dimensions
+from vedette.covering.boxes import EVERYTHING, Box, BoxSpace, DimensionSpan
+from vedette.covering.kernels.cover_bitmaps import BoxEntries, BoxQuery, fill_table, meeting, number_dimensions
+from vedette.covering.order_labels import FIRST, HIGHEST, LOWEST, Relabelling
 from vedette.schema.columns import Column
 
 Owner = TypeVar("Owner", bound=Hashable)
@@ -21,8 +21,8 @@ Ints = NDArray[np.int64]
 _ROOM = 256  # boxes, to begin with; so few are looked at one by one
 
 
-class Table(NamedTuple):
-    """A box, and rows of others, in the dimensions that any of the rows is constrained in."""
+class CandidateTable(NamedTuple):
+    """A box, and rows of other boxes, in the dimensions in which any of the rows is constrained."""
 
     dimensions: NDArray[np.int32]
     own_low: Ints
@@ -30,15 +30,15 @@ class Table(NamedTuple):
     low: Ints  # one row a box, one column a dimension
     high: Ints
 
-    def select(self, rows: NDArray[np.bool_]) -> Table:
-        """With some of the rows only."""
+    def select(self, rows: NDArray[np.bool_]) -> CandidateTable:
+        """The table with some of the rows only."""
         return self._replace(low=self.low[rows], high=self.high[rows])
 
 
 class BoxTable(Generic[Owner]):
-    """The boxes of owners who come and go. Owners are known by what they were added as."""
+    """A changing table of boxes with owners, which are identified by the keys with which they were added."""
 
-    def __init__(self, space: Space) -> None:
+    def __init__(self, space: BoxSpace) -> None:
         self._space = space
         self._size = 0  # boxes, those of owners who left among them
         self._left = 0
@@ -53,7 +53,7 @@ class BoxTable(Generic[Owner]):
         self._reaching = np.zeros((2, 0), np.int64)  # boxes that reach the low end of a dimension, and the high end
         self.turns = 0  # how often it changed which dimensions are spanned, and where points are free to lie
         self._spanning_tests: dict[Column, dict[int, None]] = {}
-        self._wanted = Wanted(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.bool_))
+        self._wanted = BoxQuery(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.bool_))
         self._column = np.zeros(0, np.int32)
         self._dimensions = np.zeros(0, np.int32)
 
@@ -71,7 +71,7 @@ class BoxTable(Generic[Owner]):
     # ------------------------------------------------------------ changes
 
     def add(self, owner: Owner, boxes: Sequence[Box]) -> None:
-        """Take up the boxes of a new owner."""
+        """Add the boxes of a new owner."""
         self._grow_dimensions()
         if self._size + len(boxes) > len(self._alive) * 64:
             self._rebuild(len(boxes))
@@ -101,7 +101,7 @@ class BoxTable(Generic[Owner]):
         self._count_ends(number, 1)
 
     def add_many(self, owners: Sequence[Owner], entries: BoxEntries) -> None:
-        """Take up many boxes at once, in a table that is empty; those of one owner stand side by side."""
+        """Add many boxes at once to an empty table; those of one owner are adjacent."""
         self._grow_dimensions()
         size = len(entries.start) - 1
         room = max(_ROOM, -(-size // 64) * 64)
@@ -122,7 +122,7 @@ class BoxTable(Generic[Owner]):
 
     @property
     def entries(self) -> BoxEntries:
-        """All boxes, a copy; where nobody ever left."""
+        """A copy of all boxes; only if no owner was ever removed."""
         start, dimension, low, high = self._entries
         used = start[self._size]
         return BoxEntries(
@@ -130,15 +130,15 @@ class BoxTable(Generic[Owner]):
         )
 
     def remove(self, owner: Owner) -> None:
-        """Forget the boxes of an owner."""
+        """Remove the boxes of an owner."""
         first, count = self._places.pop(owner)
         for number in range(first, first + count):
             self._alive[number // 64] &= ~np.uint64(1 << (number % 64))
             self._count_ends(number, -1)
         self._left += count
 
-    def renumber(self, dimension: int, move: Move) -> None:
-        """The labels of a dimension have moved."""
+    def renumber(self, dimension: int, move: Relabelling) -> None:
+        """Renumber the labels of a dimension."""
         here = np.flatnonzero(self._entries.dimension[: self._entries.start[self._size]] == dimension)
         for ends in (self._entries.low, self._entries.high):
             ends[here] = move.moved(ends[here])
@@ -146,7 +146,7 @@ class BoxTable(Generic[Owner]):
             self._bitmaps.renumber(dimension, move)
 
     def _count_ends(self, number: int, by: int) -> None:
-        """How many boxes reach the ends of a dimension: where none does, no union of them spans it."""
+        """Count the boxes that reach the ends of a dimension: if none does, no union of them spans it."""
         begin, end = self._entries.start[number : number + 2]
         for dimension, low, high in zip(
             self._entries.dimension[begin:end].tolist(),
@@ -158,7 +158,7 @@ class BoxTable(Generic[Owner]):
             self._reach(dimension, by * (low <= least), by * (high >= most))
 
     def _reach(self, dimension: int, low: int, high: int) -> None:
-        """So many more boxes reach the ends of a dimension."""
+        """Add to the number of boxes that reach the ends of a dimension."""
         if not low and not high:
             return
         reaching = self._reaching[:, dimension]
@@ -177,11 +177,11 @@ class BoxTable(Generic[Owner]):
             self._spanning_tests.get(meant.column, {}).pop(dimension, None)
 
     def spanning_tests(self, column: Column) -> Iterable[int]:
-        """The tests of a column that some boxes want to hold and others not to: together they leave nothing."""
+        """The tests of a column that some boxes need true and others false: together these can cover everything."""
         return self._spanning_tests.get(column, ())
 
     def free_ends(self) -> dict[int, int]:
-        """Where a point may lie that is in no box which is constrained in a dimension: where it need not be null."""
+        """Where a point may lie that is in no box constrained in a dimension: where it need not be null."""
         low, high = self._reaching
         return dict.fromkeys(np.flatnonzero((low > 0) & (high == 0)).tolist(), HIGHEST - 1)
 
@@ -193,7 +193,7 @@ class BoxTable(Generic[Owner]):
         more += len(self._column)
         self._reaching = np.pad(self._reaching, ((0, 0), (0, more)))
         low, high, useless = self._wanted
-        self._wanted = Wanted(
+        self._wanted = BoxQuery(
             np.pad(low, (0, more), constant_values=LOWEST),
             np.pad(high, (0, more), constant_values=HIGHEST),
             np.pad(useless, (0, more), constant_values=True),
@@ -202,7 +202,7 @@ class BoxTable(Generic[Owner]):
         self._dimensions = np.pad(self._dimensions, (0, more))
 
     def _rebuild(self, more: int) -> None:
-        """Leave out the boxes of owners who left, make room for as many again, and choose cuts anew."""
+        """Drop the boxes of removed owners, make room for as many again, and choose cuts anew."""
         old, size = self._entries, self._size
         kept = np.flatnonzero(np.unpackbits(self._alive.view(np.uint8), bitorder="little")[:size])
         lengths = np.diff(old.start[: size + 1])
@@ -226,9 +226,9 @@ class BoxTable(Generic[Owner]):
     # ------------------------------------------------------------ questions
 
     def meeting(self, box: Box) -> tuple[NDArray[np.int32], Owner | None]:
-        """The boxes that meet this one and may help to cover it; and the owner of one that contains it, if one does.
+        """The boxes that meet this one and may help to cover it; and the owner of one that contains it, if any.
 
-        Left out are those that are constrained in a dimension which the box spans and no union of them does.
+        Boxes are left out that are constrained in a dimension which the box spans and no union of boxes does.
         """
         self._grow_dimensions()
         asked = list(box.dimensions)
@@ -243,9 +243,9 @@ class BoxTable(Generic[Owner]):
         return self._found[:count].copy(), None if container < 0 else self._owners[container]
 
     def may_hold(self, point: Mapping[int, int]) -> bool:
-        """Whether some box may hold an event of which this much is known: what is derived may come out in any way.
+        """Whether some box may contain an event with these known values; derived values may be anything.
 
-        In columns that are not named the event has no value.
+        In columns that are not given, the event has no value.
         """
         among = self._alive[: (self._size + 63) // 64].copy()
         count, container = self._holding(point, among)
@@ -255,7 +255,7 @@ class BoxTable(Generic[Owner]):
         derived = np.frombuffer(bytes(self._space.derived), np.bool_)
         known = [number for number in point if not derived[number]]
         low = np.array([point[number] for number in known], np.int64)
-        wanted = Wanted(
+        wanted = BoxQuery(
             np.full(len(derived), LOWEST), np.where(derived, HIGHEST, FIRST), np.zeros(len(derived), np.bool_)
         )
         wanted.low[known], wanted.high[known] = low, low + 1
@@ -266,15 +266,15 @@ class BoxTable(Generic[Owner]):
 
     @property
     def useless(self) -> NDArray[np.bool_]:
-        """In which dimensions a box must not be constrained to be of use to one that is not, as no union spans them."""
+        """The dimensions in which useful boxes must be unconstrained unless this one is, since no union spans them."""
         self._grow_dimensions()
         return self._wanted.useless
 
     def near(self, box: Box, useless: NDArray[np.bool_], before: int) -> tuple[set[Owner], Owner | None]:
-        """Whose boxes, of the first so many, meet this one and may help to cover it, up to the first that contains it;
-        and whose that is."""
+        """The owners, of the first so many boxes, that meet this one and may help to cover it, up to one that contains
+        it; and the owner of that."""
         asked = list(box.dimensions)
-        wanted = Wanted(self._wanted.low, self._wanted.high, useless.copy())
+        wanted = BoxQuery(self._wanted.low, self._wanted.high, useless.copy())
         wanted.low[asked], wanted.high[asked], wanted.useless[asked] = box.low, box.high, False
         among = self._first(before)
         if self._bitmaps is not None:
@@ -284,8 +284,8 @@ class BoxTable(Generic[Owner]):
         return self._owned(count), None if container < 0 else self._owners[container]
 
     def holders(self, point: Mapping[int, int], before: int) -> tuple[set[Owner], Owner | None]:
-        """Whose boxes, of the first so many, may hold an event of which this much is known, up to the first that does;
-        and whose that is."""
+        """The owners, of the first so many boxes, that may contain an event with these known values, up to one that
+        does; and the owner of that."""
         count, container = self._holding(point, self._first(before))
         return self._owned(count), None if container < 0 else self._owners[container]
 
@@ -293,14 +293,14 @@ class BoxTable(Generic[Owner]):
         return {self._owners[row] for row in self._found[:count].tolist()}
 
     def _first(self, count: int) -> Words:
-        """A bit for each of the first so many boxes."""
+        """A bitmap with a bit for each of the first so many boxes."""
         first = self._alive[: (count + 63) // 64].copy()
         if count % 64:
             first[-1] &= np.uint64((1 << count % 64) - 1)
         return first
 
-    def table(self, box: Box, rows: NDArray[np.int32]) -> Table:
-        """The box and the rows side by side."""
+    def table(self, box: Box, rows: NDArray[np.int32]) -> CandidateTable:
+        """The box and the rows as one table."""
         count = number_dimensions(self._entries, rows, self._column, self._dimensions)
         dimensions = self._dimensions[:count].copy()
         low = np.full((len(rows), count), LOWEST, np.int64)
@@ -312,10 +312,10 @@ class BoxTable(Generic[Owner]):
             if column >= 0:
                 own_low[column], own_high[column] = least, most
         self._column[dimensions] = -1
-        return Table(dimensions, own_low, own_high, low, high)
+        return CandidateTable(dimensions, own_low, own_high, low, high)
 
-    def cell(self, dimension: int, coordinate: int) -> Span:
-        """From where to where no box begins or ends: any other coordinate in there says the same."""
+    def cell(self, dimension: int, coordinate: int) -> DimensionSpan:
+        """The interval in which no box begins or ends: all coordinates in it are equivalent."""
         entries = self._entries
         here = np.flatnonzero(entries.dimension[: entries.start[self._size]] == dimension)
         ends = np.concatenate((entries.low[here], entries.high[here]))
@@ -323,7 +323,7 @@ class BoxTable(Generic[Owner]):
         return int(below.max(initial=FIRST)), int(above.min(initial=HIGHEST))
 
     def owner(self, row: int) -> Owner:
-        """Whose a box is."""
+        """The owner of a box."""
         return self._owners[row]
 
 
@@ -339,7 +339,7 @@ def _longer(array: NDArray[Number], needed: int) -> NDArray[Number]:
 
 
 def _places(owners: Sequence[Owner]) -> dict[Owner, tuple[int, int]]:
-    """The first box of each, and how many it has; they stand side by side."""
+    """The first box of each owner, and the number of its boxes, which are adjacent."""
     places: dict[Owner, tuple[int, int]] = {}
     for number, owner in enumerate(owners):
         first, count = places.get(owner, (number, 0))

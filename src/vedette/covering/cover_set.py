@@ -1,8 +1,8 @@
-"""Subscriptions that come and go: which of them others make redundant (Ouksel 2006, section 3).
+"""A changing set of subscriptions with covering (Ouksel 2006, section 3).
 
-A subscription that is covered when it comes is parked. It names those that cover it, which are all active, so nothing
-else has to be looked at when one of these is cancelled: those that named it are decided again, in the order in which
-they came, and become active if they are not covered by others.
+A subscription that is covered when it comes is parked. It names those that cover it, which are all active, so only
+those that name a cancelled one have to be decided again, in the order of arrival; they become active if they are not
+covered by others.
 """
 
 from __future__ import annotations
@@ -13,39 +13,39 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from vedette.covering.boxes import MOST_BOXES, Box, NoBoxes, Space
+from vedette.covering.boxes import MOST_BOXES, Box, BoxSpace, NoBoxes
 from vedette.covering.candidates import BoxTable
-from vedette.covering.covers import BUDGET, Judge, Method, Settings, Verdict
-from vedette.covering.witness import nearer, values_at
+from vedette.covering.cover_judge import BUDGET, CoverJudge, CoverSettings, CoverVerdict, Method
+from vedette.covering.witness import plain_point, values_at
 from vedette.errors import InputError, UnknownSubscription
+from vedette.filters.subscription_input import check_texts
+from vedette.filters.subscription_set import schema_of
+from vedette.filters.templates import HasOperators, IsPattern, Templates
 from vedette.language.check import check
 from vedette.language.normalform import NormalForm
-from vedette.matching.given import check_texts
-from vedette.matching.subscriptions import schema_of
-from vedette.matching.templates import HasOperators, IsPattern, Templates
 from vedette.schema.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)
-class Opaque:
-    """What only its like can cover: a filter with operators, a pattern. `text` is all that is compared."""
+class OpaqueSubscription:
+    """A filter with operators, or a pattern, which only an equal one can cover. `text` is all that is compared."""
 
     text: str
     pattern: bool = False  # it speaks of several events, so that it never does what a filter does
 
 
-Said: TypeAlias = str | NormalForm | Opaque
-Form: TypeAlias = NormalForm | Opaque
+CoverInput: TypeAlias = str | NormalForm | OpaqueSubscription
+CoverForm: TypeAlias = NormalForm | OpaqueSubscription
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What is known of a subscription: whether others cover it, which, how that was found, and how sure it is.
+class CoverAnswer:
+    """The answer for a subscription: whether others cover it, which, how that was found, and how certain it is.
 
     `method`: one other covers it (`pairwise`), several do or an event shows that they do not (`exact`, `witness`), no
-    other matches an event with only what it asks for (`empty`), points were drawn (`sampling`), the search was given up
-    (`budget`), it can never match (`never`), another says the same (`equal`), or it is not brought into boxes: an
-    operator, a pattern (`opaque`), a union of too many (`limit`). Where it is not certain, "not covered" may be wrong,
+    other matches an event with only its attributes (`empty`), points were drawn (`sampling`), the search was given up
+    (`budget`), it can never match (`never`), another has the same meaning (`equal`), or it has no boxes: an
+    operator, a pattern (`opaque`), a union of too many (`limit`). If it is uncertain, "not covered" may be wrong,
     which does no harm; "covered" is wrong with probability `error` at most.
     """
 
@@ -73,15 +73,15 @@ class CoveringSet:
         self._schema = schema_of(schema)
         self._templates = Templates(self._schema, MOST_BOXES)
         self._witnesses = witnesses
-        self._space = Space()
+        self._space = BoxSpace()
         self._table: BoxTable[str] = BoxTable(self._space)
-        self._judge = Judge(self._space, self._table, Settings(method, error, budget))
+        self._judge = CoverJudge(self._space, self._table, CoverSettings(method, error, budget))
         self._arrivals = 0
-        self._said: dict[str, tuple[int, Said]] = {}  # a text where nobody has asked what it says so far
+        self._said: dict[str, tuple[int, CoverInput]] = {}  # a text where nobody has asked what it says so far
         self._active: dict[str, None] = {}
-        self._covered: dict[str, Answer] = {}
-        self._covering: dict[str, dict[str, None]] = {}  # whom an active one helps to cover
-        self._alike: dict[Form, str] = {}  # active ones without boxes
+        self._covered: dict[str, CoverAnswer] = {}
+        self._covering: dict[str, dict[str, None]] = {}  # those that an active one helps to cover
+        self._alike: dict[CoverForm, str] = {}  # active ones without boxes
         self._unknown = 0  # of these, filters: what they match, nobody knows
 
     def __len__(self) -> int:
@@ -95,26 +95,26 @@ class CoveringSet:
 
     @property
     def active(self) -> tuple[str, ...]:
-        """Those that no others cover, in the order in which they became active."""
+        """The subscriptions that no others cover, in the order in which they became active."""
         return tuple(self._active)
 
     @property
-    def covered(self) -> Mapping[str, Answer]:
-        """Those that active ones cover, and how."""
+    def covered(self) -> Mapping[str, CoverAnswer]:
+        """The subscriptions that active ones cover, with the answers."""
         return MappingProxyType(self._covered)
 
     @property
-    def space(self) -> Space:
-        """The space that boxes lie in."""
+    def space(self) -> BoxSpace:
+        """The space of the boxes."""
         return self._space
 
     @property
     def table(self) -> BoxTable[str]:
-        """The boxes of those that are active."""
+        """The table of the active subscriptions' boxes."""
         return self._table
 
     def boxes(self, id_: str) -> list[Box]:
-        """The boxes of a subscription, none if it has no boxes."""
+        """The boxes of a subscription, if it has any."""
         said = self._form(id_)
         if not isinstance(said, NormalForm):
             return []
@@ -124,25 +124,25 @@ class CoveringSet:
             return []
 
     def covers(self, id_: str) -> tuple[str, ...]:
-        """The covered ones that name this one."""
+        """The covered subscriptions that name this one."""
         return tuple(self._covering.get(id_, ()))
 
     # ------------------------------------------------------------ changes
 
-    def add(self, id_: str, what: Said) -> Answer:
-        """Take up a subscription; InputError if the id is taken, FilterError if the text makes no sense."""
+    def add(self, id_: str, what: CoverInput) -> CoverAnswer:
+        """Add a subscription; InputError if the id is taken, FilterError if the text is invalid."""
         self._arrive(id_, what)
         return self._settle(id_)
 
-    def add_decided(self, id_: str, what: Said, answer: Answer | None) -> None:
-        """Take up one of which it is known that active ones cover it (`answer`), or that none do."""
+    def add_decided(self, id_: str, what: CoverInput, answer: CoverAnswer | None) -> None:
+        """Add a subscription with a known answer: covered by active ones (`answer`), or not."""
         self._arrive(id_, what)
         self._place(id_, answer, None if answer is not None else self._boxes_or_none(id_))
 
-    def add_judged(self, id_: str, text: str, boxes: list[Box], verdict: Verdict[str] | None) -> Answer:
-        """Take up a text whose boxes in the space are known, and the verdict, if it is what the judge would say here.
+    def add_judged(self, id_: str, text: str, boxes: list[Box], verdict: CoverVerdict[str] | None) -> CoverAnswer:
+        """Add a text with its boxes and a verdict, if the judge would give the same one here.
 
-        The texts of the boxes have been taken up in the space before.
+        The texts of the boxes have been numbered in the space before.
         """
         self._follow_moves()
         self._arrive(id_, text, read=False)
@@ -151,17 +151,17 @@ class CoveringSet:
         self._place(id_, answer if answer.covered else None, boxes)
         return answer
 
-    def _arrive(self, id_: str, what: Said, *, read: bool = True) -> None:
+    def _arrive(self, id_: str, what: CoverInput, *, read: bool = True) -> None:
         if id_ in self._said:
             raise InputError(f"the id {id_!r} is taken\nHint: remove it first, or give every one its own id")
         said = what
-        if not isinstance(what, NormalForm | Opaque):
+        if not isinstance(what, NormalForm | OpaqueSubscription):
             check_texts(id_, what, None)
             said = self._read(what) if read else what
         self._arrivals += 1
         self._said[id_] = self._arrivals, said
 
-    def _form(self, id_: str) -> Form:
+    def _form(self, id_: str) -> CoverForm:
         number, said = self._said[id_]
         if isinstance(said, str):
             said = self._read(said)
@@ -169,7 +169,7 @@ class CoveringSet:
         return said
 
     def remove(self, id_: str) -> tuple[str, ...]:
-        """Cancel a subscription; the ids of those that become active because of it, in the order of arrival."""
+        """Cancel a subscription; return the ids that become active because of it, in the order of arrival."""
         if id_ not in self._said:
             raise UnknownSubscription(f"there is no subscription {id_!r}")
         said = self._form(id_)
@@ -189,8 +189,8 @@ class CoveringSet:
             self._forget(self._covered.pop(orphan))
         return tuple(orphan for orphan in orphans if not self._settle(orphan).covered)
 
-    def _settle(self, id_: str) -> Answer:
-        """Decide it against the active ones, and put it where it belongs."""
+    def _settle(self, id_: str) -> CoverAnswer:
+        """Decide a subscription against the active ones, and add it to one of the two lists."""
         boxes = self._boxes_or_none(id_)
         if boxes is None:
             answer = self._beside_boxes(id_, self._form(id_))
@@ -199,8 +199,8 @@ class CoveringSet:
         self._place(id_, answer if answer.covered else None, boxes)
         return answer
 
-    def _place(self, id_: str, answer: Answer | None, boxes: list[Box] | None) -> None:
-        """Among the covered ones, with the answer, or among the active ones."""
+    def _place(self, id_: str, answer: CoverAnswer | None, boxes: list[Box] | None) -> None:
+        """Add it to the covered ones, with the answer, or to the active ones."""
         if answer is not None:
             self._covered[id_] = answer
             for other in answer.by:
@@ -231,21 +231,21 @@ class CoveringSet:
         for dimension, move in self._space.take_moves():
             self._table.renumber(dimension, move)
 
-    def _beside_boxes(self, id_: str, said: Form) -> Answer:
+    def _beside_boxes(self, id_: str, said: CoverForm) -> CoverAnswer:
         other = self._alike.get(said)
         if other is not None:
-            return Answer(id_, True, (other,), "equal", True)
-        return Answer(id_, False, (), "opaque" if isinstance(said, Opaque) else "limit", False)
+            return CoverAnswer(id_, True, (other,), "equal", True)
+        return CoverAnswer(id_, False, (), "opaque" if isinstance(said, OpaqueSubscription) else "limit", False)
 
-    def _answer(self, id_: str, verdict: Verdict[str], boxes: list[Box]) -> Answer:
+    def _answer(self, id_: str, verdict: CoverVerdict[str], boxes: list[Box]) -> CoverAnswer:
         witness = None
         certain = verdict.certain and (verdict.covered or not self._unknown)
         if self._witnesses and verdict.witness is not None and certain:
-            witness = values_at(self._space, nearer(self._table, boxes, self._space, verdict.witness))
-        return Answer(id_, verdict.covered, verdict.by, verdict.method, certain, verdict.error, witness)
+            witness = values_at(self._space, plain_point(self._table, boxes, self._space, verdict.witness))
+        return CoverAnswer(id_, verdict.covered, verdict.by, verdict.method, certain, verdict.error, witness)
 
-    def _forget(self, answer: Answer) -> None:
-        """One that was covered is so no more, or is gone."""
+    def _forget(self, answer: CoverAnswer) -> None:
+        """Forget the answer of one that is covered no more, or is gone."""
         for other in answer.by:
             others = self._covering.get(other)
             if others is not None:
@@ -253,15 +253,15 @@ class CoveringSet:
                 if not others:
                     del self._covering[other]
 
-    def _read(self, text: str) -> Form:
+    def _read(self, text: str) -> CoverForm:
         try:
             return self._templates.normal_form(text)
         except HasOperators:
-            return Opaque(text)
+            return OpaqueSubscription(text)
         except IsPattern as found:
             check(found.composite, self._schema, text)
-            return Opaque(text, pattern=True)
+            return OpaqueSubscription(text, pattern=True)
 
 
-def _is_pattern(said: Form) -> bool:
-    return isinstance(said, Opaque) and said.pattern
+def _is_pattern(said: CoverForm) -> bool:
+    return isinstance(said, OpaqueSubscription) and said.pattern

@@ -1,4 +1,4 @@
-"""Which subscriptions of a compiled set others cover, and the two levels that follow from it."""
+"""Decide which subscriptions of a compiled set others cover, and build the two levels of its index."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 
 from vedette.covering.boxes import MOST_BOXES
 from vedette.covering.breadth import breadth
-from vedette.covering.cover_set import Answer, CoveringSet
-from vedette.covering.covers import BUDGET, Method
-from vedette.covering.gates import NOT_COVERED, TOGETHER, Plan, plan_of_covers
-from vedette.covering.levels import Levels
+from vedette.covering.cover_judge import BUDGET, Method
+from vedette.covering.cover_set import CoverAnswer, CoveringSet
+from vedette.covering.gates import NOT_COVERED, TOGETHER, GatePlan, plan_of_covers
+from vedette.covering.level_index import LevelIndex
 from vedette.errors import InputError, NotSupported
+from vedette.filters.segment import Segment
+from vedette.filters.subscription_table import SubscriptionTable
+from vedette.filters.subscription_view import Events
+from vedette.filters.synthetic_sample import SAMPLE, made_up_events
+from vedette.filters.templates import Templates
 from vedette.kernels.bundles import CodedBatch
-from vedette.matching.made_up import SAMPLE, made_up_events
-from vedette.matching.records import Records
-from vedette.matching.segment import Segment
-from vedette.matching.templates import Templates
-from vedette.matching.view import Events
 from vedette.schema.encode import encode
 from vedette.schema.schema import Schema
 
@@ -28,22 +28,27 @@ _WORTH_LEVELS = 0.02  # of the conjunctions: if fewer are covered, a second leve
 _TOO_WIDE = 0.5  # of the events: below what so many match, too many are asked about
 _TOO_WIDE_MADE_UP = 0.95  # events that are made up lie where many ask for them
 
-Told = Callable[[int], None]
+ProgressListener = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
-    """What was found of a set, and how: the answers of those that are covered."""
+class CoverDecisions:
+    """The decisions for a set, and how they were made: the answers of the covered ones."""
 
-    answers: Mapping[str, Answer]
+    answers: Mapping[str, CoverAnswer]
     method: Method = "auto"
     budget: int = BUDGET
 
 
-def decided(
-    records: Records, schema: Schema, *, method: Method = "auto", budget: int = BUDGET, told: Told | None = None
+def cover_all(
+    records: SubscriptionTable,
+    schema: Schema,
+    *,
+    method: Method = "auto",
+    budget: int = BUDGET,
+    told: ProgressListener | None = None,
 ) -> CoveringSet:
-    """Every subscription decided, wide ones first; `told` hears how many are done."""
+    """Decide every subscription, broad ones first; `told` is called with the number decided so far."""
     if method == "sampling":
         raise InputError(
             "sampling may take one for covered that is not, and what it should hear of would be lost\n"
@@ -59,8 +64,8 @@ def decided(
     return found
 
 
-def decided_before(records: Records, schema: Schema, known: Decided) -> CoveringSet:
-    """The same from what is known of those that are covered."""
+def decided_before(records: SubscriptionTable, schema: Schema, known: CoverDecisions) -> CoveringSet:
+    """The decisions, restored from the answers of the covered ones."""
     templates = Templates(schema, MOST_BOXES)
     found = CoveringSet(schema, method=known.method, budget=known.budget)
     for id_, text in _texts(records):
@@ -68,7 +73,7 @@ def decided_before(records: Records, schema: Schema, known: Decided) -> Covering
     return found
 
 
-def _texts(records: Records) -> list[tuple[str, str]]:
+def _texts(records: SubscriptionTable) -> list[tuple[str, str]]:
     if not records.has_texts:
         raise NotSupported(
             "subscriptions that came without their texts cannot be compared\nHint: leave covering out for these"
@@ -76,8 +81,8 @@ def _texts(records: Records) -> list[tuple[str, str]]:
     return list(zip(records.ids.to_pylist(), records.table.column(1).to_pylist(), strict=True))
 
 
-def plan_of(segment: Segment, answers: Mapping[str, Answer]) -> Plan:
-    """Who stands on which level. One that is covered by somebody who is not in the segment stays on the first."""
+def plan_of(segment: Segment, answers: Mapping[str, CoverAnswer]) -> GatePlan:
+    """The level of each subscription. One covered by a subscription outside the segment stays on the first."""
     ordinals = segment.records.ordinals
     owner = segment.owner if len(segment.owner) else np.arange(segment.conjunctions, dtype=np.int32)
     single = np.bincount(owner, minlength=len(segment)) == 1
@@ -96,23 +101,23 @@ def plan_of(segment: Segment, answers: Mapping[str, Answer]) -> Plan:
     return plan_of_covers(owner, below, alone, helping)
 
 
-def with_levels(segment: Segment, schema: Schema, found: Decided, sample: Events | None) -> Segment:
+def with_levels(segment: Segment, schema: Schema, found: CoverDecisions, sample: Events | None) -> Segment:
     """The segment with two levels beside its index, if enough is covered."""
     coded, trusted = _coded(segment, schema, sample), sample is not None
     most = _TOO_WIDE if trusted else _TOO_WIDE_MADE_UP
     plan = plan_of(segment, _below_narrow_ones(segment, schema, found, coded, most))
     if len(plan.covered) <= _WORTH_LEVELS * segment.conjunctions:
         return segment
-    levels = Levels.over(segment.index, segment.table, len(segment.codebook.ranks), coded, plan, trusted=trusted)
+    levels = LevelIndex.over(segment.index, segment.table, len(segment.codebook.ranks), coded, plan, trusted=trusted)
     return replace(segment, index=levels)
 
 
 def _below_narrow_ones(
-    segment: Segment, schema: Schema, found: Decided, sample: CodedBatch, most: float
-) -> Mapping[str, Answer]:
-    """Who is covered by whom, if those that too many events match cover nobody: to ask below these would save nothing.
+    segment: Segment, schema: Schema, found: CoverDecisions, sample: CodedBatch, most: float
+) -> Mapping[str, CoverAnswer]:
+    """The covers, without those of subscriptions that match too many events: a level below them would save nothing.
 
-    What they cover is decided again, among itself.
+    Subscriptions that only these covered are decided again, among themselves.
     """
     matched = segment.index.match(sample).conjunction
     owner = segment.owner[matched] if len(segment.owner) else matched
@@ -122,7 +127,7 @@ def _below_narrow_ones(
     if not again:
         return found.answers
     chosen = np.array([id_ in again and id_ not in wide for id_ in segment.records.ids.to_pylist()], np.bool_)
-    among = decided(segment.records.keep(chosen), schema, method=found.method, budget=found.budget)
+    among = cover_all(segment.records.keep(chosen), schema, method=found.method, budget=found.budget)
     return {id_: answer for id_, answer in found.answers.items() if id_ not in again} | dict(among.covered)
 
 

@@ -1,9 +1,9 @@
-"""Below which conjunctions covered ones hang, and which events get there.
+"""Gates: the conjunctions below which covered ones are filed, and the events that pass them.
 
-A conjunction that one other covers hangs below that one, its gate. The second level is asked about pairs of an event
-and a gate that it passed, where the gate is an attribute like any other, which equality is asked of: so an event meets
-only what lies within something that it matched. Conjunctions that only several others cover together hang below one
-more gate, TOGETHER, which an event passes if it matched any of those.
+A conjunction that one other covers is filed below that one, its gate. The second level matches pairs of an event
+and a gate that it passed, where the gate is an attribute tested for equality: so an event meets
+only what lies within something that it matched. Conjunctions that only several others cover together are filed below
+one more gate, TOGETHER, which an event passes if it matched any of those.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.kernels.bundles import CodedBatch, Pairs, PredicateTable
+from vedette.kernels.bundles import CodedBatch, ConjunctionPairs, PredicateTable
 
 Ints: TypeAlias = NDArray[np.int32]
 
@@ -21,11 +21,11 @@ Ints: TypeAlias = NDArray[np.int32]
 TOGETHER, NOT_COVERED = -1, -2  # below which a subscription hangs, if it is not one other
 
 
-class Plan(NamedTuple):
+class GatePlan(NamedTuple):
     """Conjunctions by level.
 
-    Gates come first on the first level, and their places there are their numbers. Those that help to cover others stand
-    side by side, too: some of them are gates of their own.
+    Gates come first on the first level, and their places there are their numbers. Those that help to cover others are
+    adjacent, too: some of them are gates of their own.
     """
 
     first: Ints
@@ -34,15 +34,15 @@ class Plan(NamedTuple):
     gate: Ints  # of each covered one; the number of gates stands for TOGETHER
 
 
-class Passed(NamedTuple):
-    """Events and the gates that they passed, as events of their own: the gate is the last rank column."""
+class GatedEvents(NamedTuple):
+    """Pairs of event and passed gate, encoded as events: the gate is the last rank column."""
 
     event: Ints
     batch: CodedBatch
 
 
-def plan_of_covers(owner: Ints, below: Ints, alone: NDArray[np.bool_], helping: NDArray[np.bool_]) -> Plan:
-    """From what is known of subscriptions: below which one each hangs, TOGETHER or NOT_COVERED.
+def plan_of_covers(owner: Ints, below: Ints, alone: NDArray[np.bool_], helping: NDArray[np.bool_]) -> GatePlan:
+    """The plan from the known covers: the gate of each conjunction, TOGETHER or NOT_COVERED.
 
     `alone` are those that cover others alone, which have one conjunction each; `helping` those that help to.
     """
@@ -55,13 +55,13 @@ def plan_of_covers(owner: Ints, below: Ints, alone: NDArray[np.bool_], helping: 
     together, gates_end, helping_end = np.searchsorted(np.sort(kind), [1, 2, 3])
     number = np.full(len(below) + 1, gates_end, np.int32)  # the last place is that of TOGETHER
     number[owner[first[:gates_end]]] = np.arange(gates_end)
-    return Plan(
+    return GatePlan(
         first, np.array([together, gates_end, helping_end], np.int32), covered, number[of_conjunctions[covered]]
     )
 
 
 def select(table: PredicateTable, conjunctions: Ints) -> PredicateTable:
-    """Some of the conjunctions, numbered as they are named."""
+    """Some of the conjunctions, numbered in the given order."""
     lengths = np.diff(table.start)[conjunctions]
     start = np.zeros(len(conjunctions) + 1, np.int64)
     np.cumsum(lengths, out=start[1:])
@@ -69,8 +69,8 @@ def select(table: PredicateTable, conjunctions: Ints) -> PredicateTable:
     return PredicateTable(start, table.column[places], table.low[places], table.width[places])
 
 
-def below_gates(table: PredicateTable, ranks: int, plan: Plan) -> PredicateTable:
-    """The covered conjunctions, each with its gate as a predicate more; token columns move up by one."""
+def below_gates(table: PredicateTable, ranks: int, plan: GatePlan) -> PredicateTable:
+    """The covered conjunctions, each with its gate as an additional predicate; token columns move up by one."""
     own = select(table, plan.covered)
     at = own.start[:-1]
     column = own.column + (own.column >= ranks).astype(np.int32)
@@ -82,8 +82,8 @@ def below_gates(table: PredicateTable, ranks: int, plan: Plan) -> PredicateTable
     )
 
 
-def passed(plan: Plan, found: Pairs, batch: CodedBatch) -> Passed:
-    """Which gates events passed, given what they matched on the first level."""
+def gated_events(plan: GatePlan, found: ConjunctionPairs, batch: CodedBatch) -> GatedEvents:
+    """The gates that events passed, given their matches on the first level."""
     together, gates, helping = plan.bounds.tolist()
     own = found.conjunction < gates
     event, gate = found.event[own], found.conjunction[own]
@@ -95,16 +95,16 @@ def passed(plan: Plan, found: Pairs, batch: CodedBatch) -> Passed:
     return at_gates(batch, event, gate)
 
 
-def at_gates(batch: CodedBatch, event: Ints, gate: Ints) -> Passed:
-    """Pairs of an event and a gate; events are coded already."""
+def at_gates(batch: CodedBatch, event: Ints, gate: Ints) -> GatedEvents:
+    """Pairs of an event and a gate, from encoded events."""
     ranks = np.empty((len(batch.ranks) + 1, len(event)), np.int32)
     np.take(batch.ranks, event, axis=1, out=ranks[:-1], mode="clip")
     ranks[-1] = gate
-    return Passed(event, batch._replace(ranks=ranks, sets=batch.sets.take(event, axis=1)))
+    return GatedEvents(event, batch._replace(ranks=ranks, sets=batch.sets.take(event, axis=1)))
 
 
 def distinct(events: Ints, size: int) -> Ints:
-    """Each once, ascending."""
+    """Distinct values, ascending."""
     marked = np.zeros(size, np.bool_)
     marked[events] = True
     return np.flatnonzero(marked).astype(np.int32)

@@ -1,4 +1,4 @@
-"""A matcher that asks about covered subscriptions only where those that cover them matched."""
+"""A matcher that tests covered subscriptions only where those that cover them matched."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from vedette.covering.cover_set import Answer
-from vedette.covering.coverage import Decided, Told, decided, decided_before, with_levels
-from vedette.covering.covers import BUDGET, Method
-from vedette.covering.levels import Levels
-from vedette.covering.trials import IN_LEVELS
+from vedette.covering.cover_judge import BUDGET, Method
+from vedette.covering.cover_set import CoverAnswer
+from vedette.covering.coverage import CoverDecisions, ProgressListener, cover_all, decided_before, with_levels
+from vedette.covering.level_index import LevelIndex
+from vedette.covering.speed_trials import IN_LEVELS
 from vedette.errors import InputError
-from vedette.matching.indexes import DEFAULT
-from vedette.matching.matcher import Matcher, counted
-from vedette.matching.segment import Segment
-from vedette.matching.subscriptions import Subscriptions
-from vedette.matching.view import Events, Part, View
+from vedette.filters.indexes import DEFAULT
+from vedette.filters.matcher import Matcher, counted
+from vedette.filters.segment import Segment
+from vedette.filters.subscription_set import SubscriptionSet
+from vedette.filters.subscription_view import Events, LiveSegment, SubscriptionView
 from vedette.schema.schema import Schema
 
 if TYPE_CHECKING:
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Savings:
-    """What covering is worth. `events` were matched level by level, all others in one index over everything."""
+    """The savings by covering. `events` were matched level by level, all others in one index of everything."""
 
     subscriptions: int
     covered: int
     events: int
-    reached: int  # of these, the events that covered subscriptions were asked about
+    reached: int  # of these, the events that were matched with covered subscriptions
     in_levels: bool  # how large batches are matched at present: whichever way is faster
     extra_bytes: int  # what the levels take beside the index over everything
 
     @property
     def active(self) -> int:
-        """Subscriptions that no others cover."""
+        """The number of subscriptions that no others cover."""
         return self.subscriptions - self.covered
 
     def __str__(self) -> str:
@@ -55,46 +55,47 @@ class Savings:
 class CoveringMatcher(Matcher):
     """An immutable set of subscriptions, with covered ones on a level of their own; the same matches as without."""
 
-    def __init__(self, view: View, found: Decided) -> None:
+    def __init__(self, view: SubscriptionView, found: CoverDecisions) -> None:
         super().__init__(view)
         self.found = found
 
     @classmethod
     def compile(
         cls,
-        subscriptions: Subscriptions,
+        subscriptions: SubscriptionSet,
         index: str = DEFAULT,
         *,
         sample: Events | None = None,
         method: Method = "auto",
         budget: int = BUDGET,
-        told: Told | None = None,
-        filters_only: bool = False,
+        told: ProgressListener | None = None,
     ) -> CoveringMatcher:
-        """As `Subscriptions.compile`, after deciding which are covered, of which `told` hears how many are done."""
-        if not isinstance(subscriptions, Subscriptions):
+        """Compile the plain filters of a set, after deciding which are covered; `told` is called with the count."""
+        if not isinstance(subscriptions, SubscriptionSet):
             raise InputError(
                 f"a {type(subscriptions).__name__} is no set of subscriptions\nHint: make one: vedette.Subscriptions()"
             )
-        plain = subscriptions.compile(index, sample=sample, filters_only=filters_only)
-        found = decided(plain.segment.records, plain.schema, method=method, budget=budget, told=told)
-        return cls.beside(plain.segment, plain.schema, Decided(dict(found.covered), method, budget), sample)
+        plain = subscriptions.compile_filters(index, sample=sample)
+        found = cover_all(plain.segment.records, plain.schema, method=method, budget=budget, told=told)
+        return cls.beside(plain.segment, plain.schema, CoverDecisions(dict(found.covered), method, budget), sample)
 
     @classmethod
-    def beside(cls, segment: Segment, schema: Schema, found: Decided, sample: Events | None = None) -> CoveringMatcher:
-        """Beside the index of a segment, given who covers whom."""
-        return cls(View(schema, (Part(with_levels(segment, schema, found, sample)),)), found)
+    def beside(
+        cls, segment: Segment, schema: Schema, found: CoverDecisions, sample: Events | None = None
+    ) -> CoveringMatcher:
+        """Build the levels beside the index of a segment, from known covers."""
+        return cls(SubscriptionView(schema, (LiveSegment(with_levels(segment, schema, found, sample)),)), found)
 
     @property
-    def covered(self) -> Mapping[str, Answer]:
-        """Those that others cover, and how."""
+    def covered(self) -> Mapping[str, CoverAnswer]:
+        """The subscriptions that others cover, and how."""
         return MappingProxyType(dict(self.found.answers))
 
     @property
-    def levels(self) -> Levels | None:
-        """The two levels; None where too few are covered to make them worth while."""
+    def levels(self) -> LevelIndex | None:
+        """The two levels; None if too few are covered to make them worthwhile."""
         found = self.segment.index
-        return found if isinstance(found, Levels) else None
+        return found if isinstance(found, LevelIndex) else None
 
     @property
     def index(self) -> str:
@@ -103,17 +104,17 @@ class CoveringMatcher(Matcher):
 
     @property
     def plain(self) -> Segment:
-        """The same without levels."""
+        """The same matcher without levels."""
         levels = self.levels
         return self.segment if levels is None else replace(self.segment, index=levels.flat)
 
     @property
     def savings(self) -> Savings:
-        """What covering is worth so far."""
+        """The savings by covering so far."""
         return savings(len(self), len(self.found.answers), self.segment)
 
     def count_anew(self) -> None:
-        """Forget the events so far: they were only to make ready."""
+        """Reset the counts, e.g. after warm-up events."""
         if self.levels is not None:
             self.levels.count_anew()
 
@@ -125,14 +126,14 @@ class CoveringMatcher(Matcher):
         return LiveCoveringMatcher(self, found, sample=sample)
 
     def save(self, folder: str | Path) -> None:
-        """Write a snapshot: the matcher, its levels, and who covers whom."""
+        """Write a snapshot: the matcher, its levels, and the covers."""
         from vedette.covering.snapshot import save
 
         save(self, Path(folder))
 
     @classmethod
-    def open(cls, folder: str | Path, *, verify: bool = False) -> CoveringMatcher:
-        """Open a snapshot; `verify` reads every byte and compares its checksum."""
+    def open(cls, folder: str | Path, *, verify: bool = True) -> CoveringMatcher:
+        """Open a snapshot; `verify` as in `Matcher.open`."""
         from vedette.covering.snapshot import load
 
         return load(Path(folder), verify=verify)
@@ -143,9 +144,9 @@ class CoveringMatcher(Matcher):
 
 
 def savings(subscriptions: int, covered: int, segment: Segment) -> Savings:
-    """What covering is worth, from the levels of a segment."""
+    """The savings, from the levels of a segment."""
     index: Any = segment.index
-    if not isinstance(index, Levels):
+    if not isinstance(index, LevelIndex):
         return Savings(subscriptions, covered, 0, 0, in_levels=False, extra_bytes=0)
     return Savings(
         subscriptions, covered, *index.counts, in_levels=index.way == IN_LEVELS, extra_bytes=index.extra_bytes

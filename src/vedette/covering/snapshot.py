@@ -1,6 +1,8 @@
-"""A matcher with covering as a folder: a snapshot of the matcher without, which opens by itself, and in it
+"""Snapshots of a matcher with covering.
 
-covering/   the two levels beside its index, and who covers whom
+Such a folder is the snapshot of the matcher without covering, which opens by itself, and has in it
+
+covering/   the two levels beside its index, and the covers
 """
 
 from __future__ import annotations
@@ -12,16 +14,16 @@ from typing import Any, cast, get_args
 import numpy as np
 import pyarrow as pa
 
-from vedette.covering.cover_set import Answer
-from vedette.covering.coverage import Decided
-from vedette.covering.covers import Method
-from vedette.covering.levels import Levels
+from vedette.covering.cover_judge import Method
+from vedette.covering.cover_set import CoverAnswer
+from vedette.covering.coverage import CoverDecisions
+from vedette.covering.level_index import LevelIndex
 from vedette.covering.matcher import CoveringMatcher
 from vedette.errors import SnapshotError
-from vedette.matching.matcher import Matcher
-from vedette.matching.segment import Segment
-from vedette.matching.snapshot_files import SnapshotReader, SnapshotWriter, is_snapshot
-from vedette.matching.view import Part, View
+from vedette.filters.matcher import Matcher
+from vedette.filters.segment import Segment
+from vedette.filters.snapshot_files import MANIFEST, SnapshotReader, SnapshotWriter
+from vedette.filters.subscription_view import LiveSegment, SubscriptionView
 
 _COVERING = "covering"
 _ANSWERS = pa.schema(
@@ -36,7 +38,7 @@ _ANSWERS = pa.schema(
 
 
 def save(matcher: CoveringMatcher, folder: Path) -> None:
-    """Write both; an older snapshot in their place is replaced."""
+    """Write both parts; an older snapshot there is replaced."""
     plain = Matcher.of(matcher.plain, matcher.schema)
     plain.save(folder)
     levels, found = matcher.levels, matcher.found
@@ -52,11 +54,11 @@ def save(matcher: CoveringMatcher, folder: Path) -> None:
         writer.finish({"plain": plain.version, "covered": len(rows), "method": found.method, "budget": found.budget})
 
 
-def load(folder: Path, *, verify: bool = False) -> CoveringMatcher:
-    """The matcher; SnapshotError if the parts are not what `save` wrote, or do not belong together."""
+def load(folder: Path, *, verify: bool = True) -> CoveringMatcher:
+    """Load the matcher; SnapshotError if the parts are not what `save` wrote, or do not belong together."""
     plain = Matcher.open(folder, verify=verify)
-    if not is_snapshot(folder / _COVERING):
-        raise SnapshotError(f"{folder} was saved without covering\nHint: Matcher.open opens it")
+    if not (folder / _COVERING / MANIFEST).exists():
+        raise SnapshotError(f"{folder} was saved without covering\nHint: vedette.open opens it")
     reader = SnapshotReader(folder / _COVERING, verify=verify)
     if reader.facts.get("plain") != plain.version:
         raise SnapshotError(f"{folder}: who covers whom was saved with other subscriptions\nHint: save it again")
@@ -64,7 +66,7 @@ def load(folder: Path, *, verify: bool = False) -> CoveringMatcher:
         segment, found = _segment(reader, plain.segment), _decided(reader)
     except (KeyError, IndexError, TypeError, ValueError, pa.ArrowException) as error:
         raise SnapshotError(f"{folder}: the snapshot does not fit together ({error})") from error
-    return CoveringMatcher(View(plain.schema, (Part(segment),)), found)
+    return CoveringMatcher(SubscriptionView(plain.schema, (LiveSegment(segment),)), found)
 
 
 def _segment(reader: SnapshotReader, segment: Segment) -> Segment:
@@ -72,7 +74,7 @@ def _segment(reader: SnapshotReader, segment: Segment) -> Segment:
     if not arrays:
         return segment
     arrays |= {f"flat.{name}": array for name, array in segment.index.arrays().items()}
-    levels = Levels.restore(segment.table, len(segment.codebook.ranks), arrays)
+    levels = LevelIndex.restore(segment.table, len(segment.codebook.ranks), arrays)
     if not np.array_equal(
         np.sort(np.concatenate((levels.plan.first, levels.plan.covered))), np.arange(segment.conjunctions)
     ):
@@ -80,14 +82,14 @@ def _segment(reader: SnapshotReader, segment: Segment) -> Segment:
     return replace(segment, index=levels)
 
 
-def _decided(reader: SnapshotReader) -> Decided:
+def _decided(reader: SnapshotReader) -> CoverDecisions:
     rows = reader.arrow("answers").to_pylist()
     if len(rows) != reader.facts["covered"] or reader.facts["method"] not in get_args(Method):
         raise SnapshotError(f"{reader.folder}: who covers whom is not what the manifest says")
     answers = {
-        row["subscription"]: Answer(
+        row["subscription"]: CoverAnswer(
             row["subscription"], True, tuple(row["by"]), row["method"], row["certain"], row["error"]
         )
         for row in rows
     }
-    return Decided(answers, cast("Method", reader.facts["method"]), reader.facts["budget"])
+    return CoverDecisions(answers, cast("Method", reader.facts["method"]), reader.facts["budget"])

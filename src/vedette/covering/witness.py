@@ -1,4 +1,4 @@
-"""Points of the space as values of events."""
+"""Convert points of the space to values of events (witnesses)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,25 @@ import ipaddress
 import math
 import struct
 from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
 from typing import Any
 
-from vedette.covering.boxes import Box, Space
+from vedette.covering.boxes import Box, BoxSpace
 from vedette.covering.candidates import BoxTable
-from vedette.covering.covers import Point
-from vedette.covering.labels import FIRST, LOWEST
+from vedette.covering.cover_judge import SpacePoint
+from vedette.covering.order_labels import FIRST, LOWEST
+from vedette.schema.keys import (
+    DENSE,
+    INT_MIN,
+    UINT_MAX,
+    NumberKey,
+    date_key,
+    float_key,
+    joined_key,
+    number_of,
+    timestamp_key,
+)
 from vedette.schema.keys import LOWEST as LOWEST_KEYS
-from vedette.schema.keys import date_key, float_key, timestamp_key
 from vedette.schema.types import Kind, Type
 
 _HUGE = {Kind.INT: 2**62, Kind.FLOAT: float_key(math.inf)}  # keys that no filter is likely to mean
@@ -24,16 +35,16 @@ _DAYS = date_key(dt.date.min), date_key(dt.date.max)
 _MOMENTS = timestamp_key(dt.datetime.min), timestamp_key(dt.datetime.max)
 
 
-def nearer(table: BoxTable[Any], boxes: Iterable[Box], space: Space, point: Point) -> dict[int, int]:
-    """The same point, with plain numbers instead of infinite and huge ones, where that changes nothing.
+def plain_point(table: BoxTable[Any], boxes: Iterable[Box], space: BoxSpace, point: SpacePoint) -> dict[int, int]:
+    """The same point with plain numbers instead of infinite and huge ones, if that changes nothing.
 
-    `boxes` are those that the table does not have.
+    `boxes` are those that are not in the table.
     """
     moved = dict(point)
     for number, coordinate in point.items():
         dimension = space.dimensions[number]
         kind, least = dimension.column.type.kind, _HUGE.get(dimension.column.type.kind)
-        derived = space.derived[number] or dimension.column.type.is_list
+        derived = space.derived[number] or dimension.column.type.is_list or dimension.rest
         if derived or least is None or coordinate == LOWEST or abs(coordinate) < least:
             continue
         low, high = table.cell(number, coordinate)
@@ -51,7 +62,7 @@ def _ends(boxes: Iterable[Box], dimension: int) -> Iterator[int]:
 
 
 def _plainest(kind: Kind, low: int, high: int) -> int:
-    """Of the keys from low up to high, which are unbounded at an end at least, the one that is easiest to read."""
+    """The most readable key from low up to high, of which at least one end is unbounded."""
     if low <= 0 < high:
         return 0
     if low > FIRST:
@@ -61,37 +72,52 @@ def _plainest(kind: Kind, low: int, high: int) -> int:
     return min(rounded, high - 1)  # of huge numbers, one less is the same
 
 
-def values_at(space: Space, point: Point) -> dict[str, Any]:
-    """Attributes and values of an event that is there, as JSON has them; attributes that are missing are left out."""
+def values_at(space: BoxSpace, point: SpacePoint) -> dict[str, Any]:
+    """Attributes and values of an event at this point, for JSON; without missing attributes."""
     values: dict[str, Any] = {}
     for number, coordinate in sorted(point.items()):
         column = space.dimensions[number].column
         if column.reading is None and has_value(space, number, coordinate):
-            values[column.path] = value_at(space, number, coordinate)
+            rest = space.rest_of(number)
+            above = 0 if rest is None else max(0, point.get(rest, 0))
+            values[column.path] = value_at(space, number, coordinate, above)
     return values
 
 
-def has_value(space: Space, number: int, coordinate: int) -> bool:
-    """Whether a coordinate stands for a value: not for what a test says, a comparison, or nothing there."""
+def has_value(space: BoxSpace, number: int, coordinate: int) -> bool:
+    """Whether a coordinate is a value, and not the result of a test, of a comparison, or a missing value."""
     dimension = space.dimensions[number]
-    return dimension.test is None and dimension.column.other is None and coordinate != LOWEST
+    own = dimension.test is None and not dimension.rest
+    return own and dimension.column.other is None and coordinate != LOWEST
 
 
-def value_at(space: Space, number: int, coordinate: int) -> Any:
-    """The value that a coordinate of a dimension stands for."""
+def value_at(space: BoxSpace, number: int, coordinate: int, above: int = 0) -> Any:
+    """The value at a coordinate of a dimension; a number may be so many integers `above` it."""
     type_ = space.dimensions[number].column.type
+    if above and type_.kind is Kind.FLOAT:
+        return value_of(type_, _integer_above(coordinate, above))
     if not type_.kind.textual or type_.is_list:
         return value_of(type_, coordinate)
     return value_of(type_, space.text_at(number, coordinate) or LOWEST_KEYS[type_.kind])
 
 
 def value_of(type_: Type, key: Any) -> Any:
-    """The value that an order-preserving key stands for, as JSON has it."""
+    """The value of an order-preserving key, for JSON."""
     return [] if type_.is_list else _VALUES[type_.kind](key)
 
 
-def _float(key: int) -> float | str:
-    """The value, or the nearest one below where there is none; JSON has no name for those that are not finite."""
+def _integer_above(key: int, above: int) -> NumberKey:
+    """The key of the integer so far above a float, but below the next one, if there are integers."""
+    number, following = number_of(key), number_of(key + 1)
+    if not (INT_MIN <= number <= UINT_MAX and abs(number) >= DENSE):
+        return key
+    return joined_key(key, min(above, int(following - number) - 1))
+
+
+def _float(key: NumberKey) -> float | str:
+    """The value, or the nearest one below if there is none; JSON has no form for values that are not finite."""
+    if isinstance(key, Fraction):
+        return number_of(key)
     if key > _MOST:
         value = math.nan if key >= float_key(math.nan) else math.inf
     elif key <= _LEAST:

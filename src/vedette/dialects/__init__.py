@@ -1,1 +1,1 @@
-"""Rules of other systems, as expressions of Vedette's language; what is behind the language knows nothing of them."""
+"""Dialects: translate rules of other systems into Vedette's language, so that later stages need not know them."""

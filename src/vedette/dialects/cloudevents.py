@@ -1,10 +1,10 @@
-"""Filters of the CloudEvents Subscriptions API: exact, prefix, suffix, all, any, not and sql, as JSON.
+"""The dialect of the CloudEvents Subscriptions API: filters exact, prefix, suffix, all, any, not and sql, as JSON.
 
     {"all": [{"prefix": {"type": "com.github."}}, {"not": {"exact": {"subject": "test"}}}, {"sql": "hop < ttl"}]}
 
 A rule is one filter, or a whole subscription object: its `filters`, all of which have to be true, its `source` and its
-`types`. A filter is true or false, never unknown: one that asks for an attribute that is not there is false, and its
-negation true.
+`types`. A filter is true or false, never unknown: a test of an attribute that is missing is false, and its negation
+true.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _SUBSCRIPTION: Final = frozenset(
 
 
 def translate(rule: str | Mapping[str, Any]) -> Filter:
-    """What a filter says in Vedette's language; DialectError says which part of it is wrong."""
+    """Translate a filter; DialectError says which part of it is wrong."""
     said = _read(rule) if isinstance(rule, str) else rule
     if isinstance(said, list):
-        return _together(said, "", _Inside())
+        return _together(said, "", _NestingContext())
     if isinstance(said, Mapping) and not said.keys().isdisjoint(_SUBSCRIPTION):
         return _subscription(said)
-    return _filter(said, "", _Inside())
+    return _filter(said, "", _NestingContext())
 
 
 def _read(text: str) -> Any:
@@ -59,21 +59,21 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 # ---------------------------------------------------------------- one filter
 
 
-class _Inside(NamedTuple):
-    """How deep a filter stands in others, and whether its negation is meant."""
+class _NestingContext(NamedTuple):
+    """The nesting depth of a filter, and whether it is negated."""
 
     depth: int = 0
     negated: bool = False
 
-    def deeper(self, *, negated: bool = False) -> _Inside:
-        return _Inside(self.depth + 1, self.negated is not negated)
+    def deeper(self, *, negated: bool = False) -> _NestingContext:
+        return _NestingContext(self.depth + 1, self.negated is not negated)
 
     def all(self, parts: Iterable[Filter]) -> Filter:
-        """All parts, which are negated already if that is meant."""
+        """The AND of parts (the OR if negated; the parts are negated already)."""
         return any_of(*parts) if self.negated else all_of(*parts)
 
 
-def _filter(said: Any, path: str, inside: _Inside) -> Filter:
+def _filter(said: Any, path: str, inside: _NestingContext) -> Filter:
     if inside.depth > NESTING:
         raise LimitError(f"more than {NESTING} filters inside one another", hint="split it into several subscriptions")
     if not isinstance(said, Mapping):
@@ -94,9 +94,9 @@ def _filter(said: Any, path: str, inside: _Inside) -> Filter:
 
 
 def _compared(test: Callable[[str, str], Filter]) -> _Dialect:
-    """A dialect that compares attributes with texts, all of which have to fit."""
+    """A filter dialect that compares attributes with texts, all of which must match."""
 
-    def dialect(given: Any, path: str, inside: _Inside) -> Filter:
+    def dialect(given: Any, path: str, inside: _NestingContext) -> Filter:
         if not isinstance(given, Mapping):
             raise _wrong(path, f"attributes and texts are expected, not {_called(given)}", 'such as {"type": "…"}')
         pairs = [(_name(name, path), _value(value, _below(path, name))) for name, value in given.items()]
@@ -126,15 +126,15 @@ def _value(value: Any, path: str) -> str:
     return value
 
 
-def _all(given: Any, path: str, inside: _Inside) -> Filter:
+def _all(given: Any, path: str, inside: _NestingContext) -> Filter:
     return _together(_listed(given, path), path, inside)
 
 
-def _together(filters: Sequence[Any], path: str, inside: _Inside) -> Filter:
+def _together(filters: Sequence[Any], path: str, inside: _NestingContext) -> Filter:
     return inside.all([_filter(each, f"{path}[{place}]", inside.deeper()) for place, each in enumerate(filters)])
 
 
-def _any(given: Any, path: str, inside: _Inside) -> Filter:
+def _any(given: Any, path: str, inside: _NestingContext) -> Filter:
     parts = [_filter(each, f"{path}[{place}]", inside.deeper()) for place, each in enumerate(_listed(given, path))]
     return all_of(*parts) if inside.negated else any_of(*parts)
 
@@ -147,11 +147,11 @@ def _listed(given: Any, path: str) -> list[Any]:
     return given
 
 
-def _not(given: Any, path: str, inside: _Inside) -> Filter:
+def _not(given: Any, path: str, inside: _NestingContext) -> Filter:
     return _filter(given, path, inside.deeper(negated=True))
 
 
-def _sql(given: Any, path: str, inside: _Inside) -> Filter:
+def _sql(given: Any, path: str, inside: _NestingContext) -> Filter:
     if not isinstance(given, str):
         raise _wrong(path, f"an expression of CloudEvents SQL is expected, not {_called(given)}")
     try:
@@ -163,7 +163,7 @@ def _sql(given: Any, path: str, inside: _Inside) -> Filter:
     return untrue(made) if inside.negated else made
 
 
-_Dialect: TypeAlias = Callable[[Any, str, _Inside], Filter]
+_Dialect: TypeAlias = Callable[[Any, str, _NestingContext], Filter]
 _DIALECTS: Final[Mapping[str, _Dialect]] = {
     "exact": _compared(lambda name, value: equal(text(name), value)),
     "prefix": _compared(lambda name, value: is_text("startswith", name, value)),
@@ -198,7 +198,7 @@ def _subscription(said: Mapping[str, Any]) -> Filter:
     filters = said.get("filters")
     if filters is not None and not isinstance(filters, list):
         raise _wrong("filters", f"a list of filters is expected, not {_called(filters)}")
-    return all_of(*parts, _together(filters or [], "filters", _Inside()))
+    return all_of(*parts, _together(filters or [], "filters", _NestingContext()))
 
 
 def _below(path: str, name: Any) -> str:

@@ -1,1 +1,1 @@
-
+"""Shared by all kernels: how they are compiled and cached, and the bundles of arrays that they take."""

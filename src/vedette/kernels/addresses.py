@@ -1,7 +1,7 @@
-"""Handing many arrays to a kernel at once, as addresses.
+"""Passes many arrays to a kernel at once, as addresses.
 
 Unpacking an array at the border between Python and a kernel costs about 0.2 us; an index has over a dozen of them,
-and a single event should be matched in a few microseconds. So they are described once, in one array of addresses and
+and a single event should be matched in a few microseconds. So they are described once, by one array of addresses and
 lengths, which stays valid as long as the arrays themselves are kept.
 """
 
@@ -29,7 +29,7 @@ if config.DISABLE_JIT:
     import ctypes
 
     def array_at(addresses: NDArray[np.int64], number: int, dtype: Any) -> NDArray[Any]:
-        """The array that stands at a row of `addresses`, flat."""
+        """The array described by a row of `addresses`, flat."""
         address, size = int(addresses[number, 0]), int(addresses[number, 1])
         buffer = (ctypes.c_char * (size * np.dtype(dtype).itemsize)).from_address(address)
         return np.frombuffer(buffer, dtype)
@@ -45,5 +45,5 @@ else:
 
     @inlined
     def array_at(addresses: NDArray[np.int64], number: int, dtype: Any) -> NDArray[Any]:
-        """The array that stands at a row of `addresses`, flat."""
+        """The array described by a row of `addresses`, flat."""
         return carray(_pointer(addresses[number, 0]), (addresses[number, 1],), dtype)

@@ -3,7 +3,7 @@
 An event in code space has, for every *rank column*, an int32 rank (MISSING = -1 when the attribute is null),
 and for every *token column* a set of tokens: the probes that its value satisfies. A predicate is one test:
 
-- on a rank column `c < ranks`: `uint32(rank - low) <= width`. One unsigned comparison does intervals, equality,
+- on a rank column `c < ranks`: `uint32(rank - low) <= width`. One unsigned comparison covers intervals, equality,
   `is null` (low = -1, width = 0), `is not null` (low = 0), and, by wrapping around, the complement of an
   interval (which then includes MISSING, so a second predicate says `is not null`);
 - on a token column `ranks + t`: token `low` is in the event's set (width = 0) or is not (width = 1).
@@ -20,7 +20,7 @@ MISSING = -1
 
 
 class PredicateTable(NamedTuple):
-    """Conjunction i holds when predicates `start[i] .. start[i + 1]` all do."""
+    """Predicates by conjunction: conjunction i holds when predicates `start[i] .. start[i + 1]` all do."""
 
     start: NDArray[np.int64]  # conjunctions + 1
     column: NDArray[np.int32]
@@ -37,7 +37,7 @@ class CodedBatch(NamedTuple):
     set_tokens: NDArray[np.int32]  # ascending within a set
 
 
-class Pairs(NamedTuple):
+class ConjunctionPairs(NamedTuple):
     """(event, conjunction) pairs, each once."""
 
     event: NDArray[np.int32]

@@ -1,4 +1,4 @@
-"""Codes of a dictionary: which are used, and the same rows in fewer of them."""
+"""Operations on dictionary codes: find the used ones, renumber them, gather by them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vedette.kernels.compile import kernel
 
 @kernel
 def renumbered(codes: NDArray[np.int32], place: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The codes (none of them negative) in numbers from 0 on, in the order of first rows, and which code each is.
+    """Renumber codes (none negative) from 0 in the order of first rows; returns them, and the old code of each number.
 
     `place` has room for every code and is -1 everywhere, before and after.
     """
@@ -33,7 +33,7 @@ def renumbered(codes: NDArray[np.int32], place: NDArray[np.int32]) -> tuple[NDAr
 
 @kernel
 def all_used(codes: NDArray[np.int32], size: Any) -> bool:
-    """Whether every code below `size` is some row's; -1 is no code."""
+    """Whether every code below `size` is used by some row; -1 is not a code."""
     seen = np.zeros(size, np.bool_)
     left = np.int64(size)
     for row in range(codes.size):
@@ -48,7 +48,7 @@ def all_used(codes: NDArray[np.int32], size: Any) -> bool:
 
 @kernel
 def taken(by_code: NDArray[np.int32], codes: NDArray[np.int32], out: NDArray[np.int32]) -> None:
-    """out[row] = by_code[codes[row]], and its last entry where the code is -1."""
+    """Set out[row] = by_code[codes[row]]; code -1 takes the last entry."""
     last = by_code[by_code.size - 1]
     for row in range(codes.size):
         code = codes[row]

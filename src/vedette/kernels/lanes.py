@@ -1,7 +1,7 @@
-"""Many events in one instruction: interval tests over 16 or 64 ranks at a time, and writing out those that passed.
+"""Vector instructions: interval tests of 16 or 64 ranks at a time, and writing out those that passed.
 
-LLVM's vector types say exactly what is meant (load, subtract, compare, take the mask), which the loop
-vectoriser does not: it took more than twice as long for 64 lanes on an AVX-512 machine.
+LLVM's vector types give exactly these instructions (load, subtract, compare, take the mask), which the loop
+vectoriser does not: its code took more than twice as long for 64 lanes on an AVX-512 machine.
 Without the compiler (NUMBA_DISABLE_JIT=1) plain NumPy does the same.
 """
 
@@ -23,7 +23,7 @@ FEW_LANES = 16
 
 
 def _mask_code(lanes: int) -> Any:
-    """Code that tests `lanes` int32 values at an address against `uint32(x - low) <= width`."""
+    """LLVM code that tests `lanes` int32 values at an address against `uint32(x - low) <= width`."""
     vector = ir.VectorType(ir.IntType(32), lanes)
 
     def splat(builder: Any, value: Any) -> Any:
@@ -66,7 +66,7 @@ if config.DISABLE_JIT:
         return (value & -value).bit_length() - 1
 
     def bits_set(mask: Any) -> Any:
-        """How many bits are set."""
+        """The number of set bits."""
         return int(mask).bit_count()
 
     def compress16(values: NDArray[np.int32], at: int, mask: Any, out: NDArray[np.int32], count: int) -> None:
@@ -79,7 +79,7 @@ if config.DISABLE_JIT:
         out[count : count + FEW_LANES] = value
 
     def passes(rank: Any, low: Any, width: Any) -> Any:
-        """One value against one predicate."""
+        """Whether one rank passes one predicate."""
         return (int(rank) - int(low)) & 0xFFFFFFFF <= int(width) & 0xFFFFFFFF
 
 else:
@@ -143,7 +143,7 @@ else:
 
     @inlined
     def bits_set(mask: Any) -> Any:
-        """How many bits are set."""
+        """The number of set bits."""
         return _ones(np.uint64(mask))
 
     @inlined
@@ -173,5 +173,5 @@ else:
 
     @inlined
     def passes(rank: Any, low: Any, width: Any) -> Any:
-        """One value against one predicate."""
+        """Whether one rank passes one predicate."""
         return np.uint32(np.uint32(rank) - np.uint32(low)) <= np.uint32(width)

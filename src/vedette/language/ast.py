@@ -1,4 +1,4 @@
-"""What a text says, before it is checked: plain, frozen nodes.
+"""The abstract syntax tree of a text, before it is checked: plain, frozen nodes.
 
     Filter     And Or Not Truth | Comparison Range In IsNull TextTest TextPair InNetwork Within Near Call
     Operand    Attribute View Quantified | Literal | Variable JoinVariable | Arithmetic
@@ -19,7 +19,7 @@ from typing import Literal as OneOf
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where in the text: [start, end) in characters."""
+    """A range of the text: [start, end) in characters."""
 
     start: int = 0
     end: int = 0
@@ -34,7 +34,7 @@ def _span() -> Span:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A place: longitude (x) first, as in GeoJSON."""
+    """A geographic point: longitude (x) first, as in GeoJSON."""
 
     x: float
     y: float
@@ -78,7 +78,7 @@ class Attribute:
     span: Span = _span()
 
 
-Reading: TypeAlias = OneOf["text", "integer", "texts", "strings", "numbers", "figures", "leaves", "nested"]
+Reading: TypeAlias = OneOf["text", "items", "integer", "texts", "strings", "numbers", "figures", "leaves", "nested"]
 READINGS: Final[tuple[Reading, ...]] = get_args(Reading)
 EVERYTHING: Final = "*"  # the path of the whole event
 
@@ -93,7 +93,7 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Quantified:
+class QuantifiedAttribute:
     """`any(tags)` or `all(tags)`: the comparison holds for some / every element."""
 
     quantifier: OneOf["any", "all"]
@@ -127,7 +127,7 @@ class Arithmetic:
     span: Span = _span()
 
 
-Operand: TypeAlias = Attribute | View | Quantified | Literal | Variable | JoinVariable | Arithmetic
+Operand: TypeAlias = Attribute | View | QuantifiedAttribute | Literal | Variable | JoinVariable | Arithmetic
 
 # ---------------------------------------------------------------- filters
 
@@ -157,7 +157,7 @@ class Not:
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
+class TruthLiteral:
     """`true`, `false`, or `null` (unknown) written as a filter."""
 
     value: bool | None
@@ -188,7 +188,7 @@ MIRRORED: Final = {
     Comparator.GE: Comparator.LE,
     Comparator.SAME: Comparator.SAME,
 }
-# `not a op b` is `a OPPOSITE[op] b`; what is not the same has no comparator.
+# `not a op b` is `a OPPOSITE[op] b`; SAME has no opposite comparator.
 OPPOSITE: Final = {
     Comparator.EQ: Comparator.NE,
     Comparator.NE: Comparator.EQ,
@@ -201,7 +201,7 @@ OPPOSITE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`left op right`. A boolean attribute standing alone is `attribute = true`."""
+    """`left op right`. A boolean attribute alone is `attribute = true`."""
 
     left: Operand
     op: Comparator
@@ -243,7 +243,7 @@ TextKind: TypeAlias = OneOf["like", "contains", "startswith", "endswith", "match
 
 @dataclass(frozen=True, slots=True)
 class TextTest:
-    """A test of a string; `contains` on a list attribute asks for an equal element, `fits` for an event pattern."""
+    """A test of a string; `contains` on a list attribute looks for an equal element, `fits` tests an event pattern."""
 
     operand: Operand
     kind: TextKind
@@ -259,7 +259,7 @@ PAIR_KINDS: Final[tuple[PairKind, ...]] = get_args(PairKind)
 
 @dataclass(frozen=True, slots=True)
 class TextPair:
-    """`text(a) startswith text(b)`: what one attribute holds is in, or at an end of, what another one does."""
+    """`text(a) startswith text(b)`: the text of one attribute contains, or begins or ends with, that of another."""
 
     left: View
     kind: PairKind
@@ -279,7 +279,7 @@ class InNetwork:
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """`place within region '…'` : a point inside (or on the border of), a region that touches it."""
+    """`place within region '…'`: the point is inside or on the border, or the region intersects it."""
 
     operand: Operand
     region: Region
@@ -288,7 +288,7 @@ class Within:
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """`place within 5 km of point(x, y)`: great-circle distance, closed."""
+    """`place within 5 km of point(x, y)`: great-circle distance, inclusive."""
 
     operand: Operand
     centre: Point
@@ -298,7 +298,7 @@ class Near:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """`locIn('Bronx')`, `mobPattern(?people)`: an operator that users plug in."""
+    """`locIn('Bronx')`, `mobPattern(?people)`: a call of an operator of the application."""
 
     name: str
     arguments: tuple[Operand, ...]
@@ -306,7 +306,20 @@ class Call:
 
 
 Filter: TypeAlias = (
-    And | Or | Not | Truth | Comparison | Range | In | IsNull | TextTest | TextPair | InNetwork | Within | Near | Call
+    And
+    | Or
+    | Not
+    | TruthLiteral
+    | Comparison
+    | Range
+    | In
+    | IsNull
+    | TextTest
+    | TextPair
+    | InNetwork
+    | Within
+    | Near
+    | Call
 )
 
 # ---------------------------------------------------------------- patterns
@@ -314,7 +327,7 @@ Filter: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """`label:[filter]`: what one event must satisfy."""
+    """`label:[filter]`: a step, which one event satisfies."""
 
     filter: Filter
     label: str | None = None
@@ -323,7 +336,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """`a , b ; c`: `links[i]` stands between `parts[i]` and `parts[i + 1]`."""
+    """`a , b ; c`: `links[i]` is between `parts[i]` and `parts[i + 1]`."""
 
     parts: tuple[Pattern, ...]
     links: tuple[OneOf[",", ";"], ...]
@@ -331,7 +344,7 @@ class Sequence:
 
 
 @dataclass(frozen=True, slots=True)
-class Every:
+class PatternAnd:
     """`a and b` between sub-patterns, in any order."""
 
     parts: tuple[Pattern, ...]
@@ -339,7 +352,7 @@ class Every:
 
 
 @dataclass(frozen=True, slots=True)
-class Either:
+class PatternOr:
     """`a or b` between sub-patterns."""
 
     parts: tuple[Pattern, ...]
@@ -357,7 +370,7 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True)
-class Absent:
+class Absence:
     """`not [ … ]` between two steps: no such event in between."""
 
     step: Step
@@ -376,7 +389,7 @@ class TimeCondition:
 
 
 @dataclass(frozen=True, slots=True)
-class Conditioned:
+class TimedPattern:
     """`p @ (t(b) - t(a) < 5 min and …)`."""
 
     part: Pattern
@@ -384,7 +397,7 @@ class Conditioned:
     span: Span = _span()
 
 
-Pattern: TypeAlias = Step | Sequence | Every | Either | Repeat | Absent | Conditioned
+Pattern: TypeAlias = Step | Sequence | PatternAnd | PatternOr | Repeat | Absence | TimedPattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,7 +408,7 @@ class Composite:
     by: tuple[str, ...] = ()
     within: int | None = None  # microseconds
     span: Span = _span()
-    by_spans: tuple[Span, ...] = field(default=(), compare=False, repr=False)  # as many as `by` has, or none
+    by_spans: tuple[Span, ...] = field(default=(), compare=False, repr=False)  # one for each of `by`, or none
 
 
 Expression: TypeAlias = Filter | Composite

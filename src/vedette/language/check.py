@@ -1,11 +1,11 @@
-"""Does a filter make sense: are its attributes known, and do its constants fit their types?
+"""Checks filters and patterns: names, types, and whether constants fit the types of attributes.
 
-Literals are brought to the type of the attribute they are compared with, and every test learns which column it
-reads. Where the schema is open (or there is none) an unknown attribute takes the type that the constants it is
+Literals are converted to the type of the attribute they are compared with, and every test gets the column that it
+reads. If the schema is open (or there is none) an unknown attribute takes the type that the constants it is
 compared with suggest. A string attribute compared with an address, a network or a time is read as such: a view
-(as a timestamp also beside a date, since a text may well hold more than a date). An attribute of which nothing but
-its presence is asked, and whose type nobody knows, is compared with itself: `Column(path, INT, other=path)`. What is
-written as a view, such as `text(p)`, has the type of the view, whatever the schema says of the attribute.
+(as a timestamp also beside a date, since a text may well hold more than a date). An attribute of which only the
+presence is tested, and whose type is unknown, is compared with itself: `Column(path, INT, other=path)`. A view that
+is written out, such as `text(p)`, has the type of the view, whatever type the schema gives the attribute.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from vedette.errors import FilterError
-from vedette.language import refusals
+from vedette.language import constant_errors
 from vedette.language.ast import (
     MIRRORED,
     And,
@@ -38,21 +38,21 @@ from vedette.language.ast import (
     Not,
     Operand,
     Or,
-    Quantified,
+    QuantifiedAttribute,
     Range,
     Span,
     Step,
     TextPair,
     TextTest,
-    Truth,
+    TruthLiteral,
     Variable,
     View,
     Within,
 )
-from vedette.language.checked import (
+from vedette.language.checked_tree import (
     AndPart,
     Atom,
-    Checked,
+    CheckedExpression,
     CheckedStep,
     NotPart,
     OrPart,
@@ -62,7 +62,13 @@ from vedette.language.checked import (
     TruthPart,
 )
 from vedette.language.evaluate import compared
-from vedette.language.families import (
+from vedette.language.hints import of_another_step
+from vedette.language.infer import inferred
+from vedette.language.join_variables import check_variables
+from vedette.language.likes import ESCAPE, escaped
+from vedette.language.steps import check_names, steps_of
+from vedette.language.subjects import Subject, SubjectNode, named_subject
+from vedette.language.type_families import (
     ADDRESS,
     FAMILY_OF_KIND,
     SUGGESTED,
@@ -76,12 +82,6 @@ from vedette.language.families import (
     shown,
     similar,
 )
-from vedette.language.hints import of_another_step
-from vedette.language.infer import inferred
-from vedette.language.joins import check_variables
-from vedette.language.likes import ESCAPE, escaped
-from vedette.language.steps import check_names, steps_of
-from vedette.language.subjects import Subject, Tested, named_subject
 from vedette.language.variables import bound_in, ends, inside
 from vedette.schema.columns import Column
 from vedette.schema.readings import EVERYTHING, TYPES
@@ -93,20 +93,22 @@ _ORDERED = {kind: family for kind, family in FAMILY_OF_KIND.items() if kind.orde
 _PARSED = frozenset({Kind.TIMESTAMP, Kind.DATE, Kind.IP})
 
 
-def check(expression: Expression, schema: Schema | None = None, text: str = "") -> Checked:
-    """The filter or pattern with its types known; FilterError at the place where it makes no sense."""
+def check(expression: Expression, schema: Schema | None = None, text: str = "") -> CheckedExpression:
+    """Check a filter or pattern, and give it types; FilterError shows the place where it makes no sense."""
     if not isinstance(expression, Composite):
-        return Checked(expression, _Checker(expression, schema, text).root(), (), schema, text)
+        return CheckedExpression(expression, _FilterChecker(expression, schema, text).root(), (), schema, text)
     check_names(expression, schema, text)
     steps = tuple(one() for one in _steps(expression, schema, text))
     check_variables(expression, schema, text)
-    return Checked(expression, None, steps, schema, text)
+    return CheckedExpression(expression, None, steps, schema, text)
 
 
-def mistakes(composite: Composite, schema: Schema | None, text: str) -> list[FilterError]:
-    """Of every step of a pattern and of its names the first mistake, in the order of the text."""
-    found = []
-    for one in (lambda: check_names(composite, schema, text), *_steps(composite, schema, text)):
+def mistakes(expression: Expression, schema: Schema | None, text: str) -> list[FilterError]:
+    """The first mistake of every step of a pattern, and of its names, in the order of the text; empty for a filter."""
+    found: list[FilterError] = []
+    if not isinstance(expression, Composite):
+        return found
+    for one in (lambda: check_names(expression, schema, text), *_steps(expression, schema, text)):
         try:
             one()
         except FilterError as error:
@@ -115,17 +117,17 @@ def mistakes(composite: Composite, schema: Schema | None, text: str) -> list[Fil
 
 
 def _steps(composite: Composite, schema: Schema | None, text: str) -> list[Callable[[], CheckedStep]]:
-    """What checks each step of a pattern."""
+    """Functions that check each step of a pattern."""
     written = tuple(steps_of(composite.pattern))
     labels = frozenset(step.label for step in written if step.label is not None)
 
     def checked(step: Step) -> CheckedStep:
-        return CheckedStep(step, _Checker(step.filter, schema, text, labels).root())
+        return CheckedStep(step, _FilterChecker(step.filter, schema, text, labels).root())
 
     return [functools.partial(checked, step) for step in written]
 
 
-class _Checker:
+class _FilterChecker:
     """Checks one filter."""
 
     def __init__(
@@ -159,7 +161,7 @@ class _Checker:
     def _not(self, node: Not) -> Part:
         return NotPart(node, self._part(node.part))
 
-    def _truth(self, node: Truth) -> Part:
+    def _truth(self, node: TruthLiteral) -> Part:
         return TruthPart(node, node.value)
 
     # ------------------------------------------------------------ comparisons
@@ -171,13 +173,14 @@ class _Checker:
             test = Comparison(right, MIRRORED[node.op], left, node.span)
             left, right = test.left, test.right
         if isinstance(right, Literal):
-            if isinstance(left, Tested):
+            if isinstance(left, SubjectNode):
                 subject = self._subject(left)
                 column, (literal,) = self._fitted(subject, (right,))
                 if literal is not right:
                     test = Comparison(left, test.op, literal, node.span)
                 return Atom(node, test, column, subject.quantifier)
             if isinstance(left, Literal):
+                self._refuse_quoted_name(node.span, left, right)
                 return self._constant(node, left, right)
         if isinstance(left, Attribute) and isinstance(right, Attribute):
             return self._pair(node, left, right)
@@ -214,7 +217,7 @@ class _Checker:
         return PairAtom(node, test, Column(left.path, INT, right.path), columns[0], columns[1])
 
     def _pair_of_views(self, node: Comparison, left: View, right: View) -> Part:
-        """Two texts."""
+        """Check a comparison of two views, both `text(…)`."""
         test = node
         if right.attribute.path < left.attribute.path:
             left, right = right, left
@@ -225,7 +228,7 @@ class _Checker:
 
     def _range(self, node: Range) -> Part:
         operand, low, high = node.operand, node.low, node.high
-        if not (isinstance(low, Literal) and isinstance(high, Literal) and isinstance(operand, Tested)):
+        if not (isinstance(low, Literal) and isinstance(high, Literal) and isinstance(operand, SubjectNode)):
             return self._wide_range(node)
         subject = self._subject(operand)
         column, (first, last) = self._fitted(subject, (low, high))
@@ -233,13 +236,19 @@ class _Checker:
         return Atom(node, test, column, subject.quantifier)
 
     def _wide_range(self, node: Range) -> Part:
-        """Attributes among the ends: two comparisons."""
-        if isinstance(node.operand, Quantified):
+        """Check a range whose ends are not all constants, as two comparisons."""
+        if isinstance(node.operand, QuantifiedAttribute):
             self._fail("the ends of a range of elements must be constants", node.span)
-        return AndPart(node, tuple(self._comparison(end) for end in ends(node)))
+        self._refuse_quoted_name(node.span, node.operand, node.low, node.high)
+        return AndPart(node, tuple(self._end(end) for end in ends(node)))
+
+    def _end(self, node: Comparison) -> Part:
+        if isinstance(node.left, Literal) and isinstance(node.right, Literal):
+            return self._constant(node, node.left, node.right)
+        return self._comparison(node)
 
     def _in(self, node: In) -> Part:
-        if not isinstance(node.operand, Tested):
+        if not isinstance(node.operand, SubjectNode):
             return self._residual(node, node.operand)
         subject = self._subject(node.operand)
         column, items = self._fitted(subject, node.items)
@@ -247,7 +256,7 @@ class _Checker:
         return Atom(node, test, column, subject.quantifier)
 
     def _is_null(self, node: IsNull) -> Part:
-        if not isinstance(node.operand, Tested):
+        if not isinstance(node.operand, SubjectNode):
             return self._residual(node, node.operand)
         subject = self._subject(node.operand, list_is_fine=True)
         if subject.type is None:
@@ -257,7 +266,7 @@ class _Checker:
     # ------------------------------------------------------------ tests
 
     def _text_test(self, node: TextTest) -> Part:
-        if not isinstance(node.operand, Tested):
+        if not isinstance(node.operand, SubjectNode):
             return self._residual(node, node.operand)
         subject = self._subject(node.operand, list_is_fine=node.kind == "contains")
         pattern, declared = node.pattern.value, subject.type
@@ -272,20 +281,20 @@ class _Checker:
         if pattern is not None:
             if not isinstance(pattern, str):
                 self._fail(f"{node.kind} needs a text, not {shown(pattern)}", node.pattern.span, example(Kind.STRING))
-            reason = refusals.of_pattern(node, pattern)
+            reason = constant_errors.of_pattern(node, pattern)
             if reason is not None:
                 self._fail(reason, node.pattern.span)
         return Atom(node, node, subject.elements(Kind.STRING), subject.quantifier)
 
     def _text_pair(self, node: TextPair) -> Part:
-        """Two texts, one in the other: a column of its own says whether it is."""
+        """Check a test of one text in another, which gets a column of its own."""
         self._check_texts(node.left, node.right)
         relation = ("i" if node.ignore_case else "") + node.kind
         column = Column(node.left.attribute.path, INT, node.right.attribute.path, relation)
         return Atom(node, Comparison(node.left, Comparator.EQ, Literal(1), node.span), column)
 
     def _check_texts(self, left: View, right: View) -> list[Column]:
-        """Refuse to compare what is no text(…)."""
+        """Refuse to compare anything but `text(…)`."""
         columns = []
         for view, other in ((left, right), (right, left)):
             if view.reading != "text":
@@ -295,8 +304,8 @@ class _Checker:
         return columns
 
     def _list_contains(self, node: TextTest, subject: Subject, declared: Type) -> Part:
-        """Some element equals the constant."""
-        element = Quantified("any", subject.of, subject.of.span)
+        """Check `contains` on a list: some element equals the constant."""
+        element = QuantifiedAttribute("any", subject.of, subject.of.span)
         if node.ignore_case and declared.kind is Kind.STRING and isinstance(node.pattern.value, str):
             same = replace(node.pattern, value=escaped(node.pattern.value))
             test = TextTest(element, "like", same, True, ESCAPE, node.span)
@@ -305,19 +314,19 @@ class _Checker:
         return Atom(node, Comparison(element, Comparator.EQ, literal, node.span), column, "any")
 
     def _in_network(self, node: InNetwork) -> Part:
-        if not isinstance(node.operand, Tested):
+        if not isinstance(node.operand, SubjectNode):
             return self._residual(node, node.operand)
         subject = self._subject(node.operand)
         if subject.type is not None and subject.type.kind not in (Kind.IP, Kind.STRING):
             self._fail(f"{subject.name} is {named(subject.type.element)}, not an ip address", node.operand.span)
         for network in node.networks:
-            reason = refusals.of_network(network)
+            reason = constant_errors.of_network(network)
             if reason is not None:
                 self._fail(reason, node.span, "write a network such as '10.0.0.0/8' or '2001:db8::/32'")
         return Atom(node, node, subject.elements(Kind.IP), subject.quantifier)
 
     def _within(self, node: Within) -> Part:
-        reason = refusals.of_region(node.region.wkt)
+        reason = constant_errors.of_region(node.region.wkt)
         if reason is not None:
             self._fail(reason, node.span)
         return self._place(node, (Kind.POINT, Kind.REGION))
@@ -330,7 +339,7 @@ class _Checker:
         return self._place(node, (Kind.POINT,))
 
     def _place(self, node: Within | Near, kinds: tuple[Kind, ...]) -> Part:
-        if not isinstance(node.operand, Tested):
+        if not isinstance(node.operand, SubjectNode):
             return self._residual(node, node.operand)
         subject = self._subject(node.operand)
         kind = Kind.POINT if subject.type is None else subject.type.kind
@@ -341,9 +350,11 @@ class _Checker:
 
     # ------------------------------------------------------------ attributes and constants
 
-    def _subject(self, operand: Tested, list_is_fine: bool = False) -> Subject:
-        """What a test is about; `list_is_fine`: it may be about a list as a whole."""
-        of, quantifier = (operand.attribute, operand.quantifier) if isinstance(operand, Quantified) else (operand, None)
+    def _subject(self, operand: SubjectNode, list_is_fine: bool = False) -> Subject:
+        """The subject of a test; `list_is_fine`: it may be a list as a whole."""
+        of, quantifier = (
+            (operand.attribute, operand.quantifier) if isinstance(operand, QuantifiedAttribute) else (operand, None)
+        )
         declared = self._type_of(of)
         if declared is None:
             if quantifier is not None:
@@ -372,7 +383,7 @@ class _Checker:
         return self._inferred.get(attribute.path)
 
     def _check_known(self, attribute: Attribute) -> None:
-        """A closed schema has to know what a view reads: the attribute, or something below it."""
+        """Check that a closed schema has the attribute that a view reads, or something below it."""
         path = attribute.path
         if self._inferred is not None or path == EVERYTHING:
             return
@@ -380,7 +391,7 @@ class _Checker:
             self._type_of(attribute)
 
     def _fitted(self, subject: Subject, literals: tuple[Literal, ...]) -> tuple[Column, tuple[Literal, ...]]:
-        """The column to read and the constants in its type (the very same tuple if nothing had to be done)."""
+        """The column to read, and the constants in its type (the same tuple object if nothing was converted)."""
         declared = subject.type
         if declared is not None:
             wanted = _ORDERED.get(declared.kind)
@@ -449,21 +460,28 @@ class _Checker:
         join = next((each for each in parts if isinstance(each, JoinVariable)), None)
         if join is not None:
             return Residual(node, f"the join variable ${join.name}")
+        self._refuse_quoted_name(node.span, *parts)
         arithmetic = next((each for each in parts if isinstance(each, Arithmetic)), None)
         if arithmetic is not None:
             hint = "arithmetic is for the variables that operators bind, such as ?people * 2 > 50"
             self._fail("arithmetic with attributes and constants is not part of the language", arithmetic.span, hint)
-        if any(isinstance(each, Quantified) for each in parts):
+        if any(isinstance(each, QuantifiedAttribute) for each in parts):
             self._fail("elements of a list are compared with constants only", node.span)
         return self._fail("this test needs an attribute", node.span)
 
+    def _refuse_quoted_name(self, test: Span, *operands: Operand) -> None:
+        meant = constant_errors.of_names(operands, test, self._text)
+        if meant is not None:
+            message, literal, hint = meant
+            self._fail(message, literal.span, hint)
+
     def _check_operand(self, operand: Operand) -> None:
-        view = operand.attribute if isinstance(operand, Quantified) else operand
+        view = operand.attribute if isinstance(operand, QuantifiedAttribute) else operand
         if isinstance(view, View):
             hint = "compare the view with a constant, and hand the attribute itself to operators"
             self._fail(f"{named_subject(view)} is a view, which is compared with constants only", view.span, hint)
-        if isinstance(operand, Attribute | Quantified):
-            self._type_of(operand.attribute if isinstance(operand, Quantified) else operand)
+        if isinstance(operand, Attribute | QuantifiedAttribute):
+            self._type_of(operand.attribute if isinstance(operand, QuantifiedAttribute) else operand)
         elif isinstance(operand, JoinVariable):
             if self._labels is None:
                 hint = "it stands for the same value in several steps, as in [ip = $x] ; [ip = $x]"
@@ -484,19 +502,19 @@ class _Checker:
 _DECLARE = "declare it in the schema, for example as list of string"
 
 
-_METHODS: dict[type, Callable[[_Checker, Any], Part]] = {
-    And: _Checker._and,
-    Or: _Checker._or,
-    Not: _Checker._not,
-    Truth: _Checker._truth,
-    Comparison: _Checker._comparison,
-    Range: _Checker._range,
-    In: _Checker._in,
-    IsNull: _Checker._is_null,
-    TextTest: _Checker._text_test,
-    TextPair: _Checker._text_pair,
-    InNetwork: _Checker._in_network,
-    Within: _Checker._within,
-    Near: _Checker._near,
-    Call: _Checker._call,
+_METHODS: dict[type, Callable[[_FilterChecker, Any], Part]] = {
+    And: _FilterChecker._and,
+    Or: _FilterChecker._or,
+    Not: _FilterChecker._not,
+    TruthLiteral: _FilterChecker._truth,
+    Comparison: _FilterChecker._comparison,
+    Range: _FilterChecker._range,
+    In: _FilterChecker._in,
+    IsNull: _FilterChecker._is_null,
+    TextTest: _FilterChecker._text_test,
+    TextPair: _FilterChecker._text_pair,
+    InNetwork: _FilterChecker._in_network,
+    Within: _FilterChecker._within,
+    Near: _FilterChecker._near,
+    Call: _FilterChecker._call,
 }

@@ -1,25 +1,25 @@
-"""Where ANDs and ORs of tests do not hold: whether they are false there or unknown, no matter which.
+"""Complements of ANDs and ORs of tests: where they do not hold, i.e. are false or unknown.
 
 A form says where a filter is true, so its complement is that of a set. Not every test of a list's elements has one:
-that none is true although some are unknown can be said of sets of values only, which may have null among them, or
-where no element is ever null.
+"none is true although some are unknown" can be expressed only for sets of values, which may include null, or if no
+element is ever null.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from vedette.language.forms import All, Form, Values, disjoined
+from vedette.language.forms import AndForm, Form, Values, disjoined
 from vedette.language.normalform import Elementary, ElementProbe, Probe
 from vedette.language.valuesets import NULL, PRESENT, ValueSet, complement, intersection, is_subset, union
 from vedette.schema.columns import Column
 from vedette.schema.readings import TYPES
 
-_ROUNDS = 16  # of shortening ORs by what others say
+_ROUNDS = 16  # of shortening ORs by the facts that others imply
 
 
 def complement_of(form: Form) -> Form | None:
-    """Where the form does not hold; None if that cannot be said."""
+    """The complement of a form; None if it cannot be expressed."""
     if isinstance(form, list):
         parts = [complement_of(each) for each in form]
         return None if None in parts else conjoined(part for part in parts if part is not None)
@@ -27,7 +27,7 @@ def complement_of(form: Form) -> Form | None:
     for column, values in form.values.items():
         outside = _outside(values)
         if not outside.is_empty:
-            made.append(All({column: outside}))
+            made.append(AndForm({column: outside}))
     for column, probe in form.probes:
         found = _without(column, probe)
         if found is None:
@@ -42,30 +42,30 @@ def complement_of(form: Form) -> Form | None:
 
 
 def _outside(values: Values) -> Values:
-    """All that is not in the set; null is, if it is not in it."""
+    """The complement of a set; it includes null if the set does not."""
     return ValueSet(complement(values).intervals, not values.null)
 
 
-def _without(column: Column, probe: Probe) -> list[All] | None:
-    """The alternatives to a probe."""
+def _without(column: Column, probe: Probe) -> list[AndForm] | None:
+    """The complement of a probe, as alternatives; None if it cannot be expressed."""
     if not column.type.is_list or _has_no_null_elements(column):
-        return [All({column: NULL}), All({}, [(column, Probe(probe.tests, not probe.positive))])]
+        return [AndForm({column: NULL}), AndForm({}, [(column, Probe(probe.tests, not probe.positive))])]
     if probe.positive:
         none = [_untrue(test) for test in probe.tests]
         told = [(column, each) for each in none if each is not None]
-        return [All({column: NULL}), All({}, told)] if len(told) == len(none) else None
+        return [AndForm({column: NULL}), AndForm({}, told)] if len(told) == len(none) else None
     some = [_unfalse(test) for test in probe.tests]
-    alternatives = [All({}, [(column, each)]) for each in some if each is not None]
-    return [All({column: NULL}), *alternatives] if len(alternatives) == len(some) else None
+    alternatives = [AndForm({}, [(column, each)]) for each in some if each is not None]
+    return [AndForm({column: NULL}), *alternatives] if len(alternatives) == len(some) else None
 
 
 def _has_no_null_elements(column: Column) -> bool:
-    """Of views, only those that read leaves as another type than they are found as."""
+    """Whether a list column has no null elements: only views that convert leaves to another type have none."""
     return column.reading is not None and TYPES.get(column.reading) == column.type
 
 
 def _untrue(test: Elementary) -> Probe | None:
-    """A test of a list's elements is false or unknown, and the list is there."""
+    """The probe for: the test of a list's elements is false or unknown, and the list is present."""
     if not isinstance(test, ElementProbe) or not isinstance(test.test, ValueSet):
         return None
     outside = _outside(test.test)
@@ -77,7 +77,7 @@ def _untrue(test: Elementary) -> Probe | None:
 
 
 def _unfalse(test: Elementary) -> Probe | None:
-    """A test of a list's elements is true or unknown."""
+    """The probe for: the test of a list's elements is true or unknown."""
     if not isinstance(test, ElementProbe) or not isinstance(test.test, ValueSet):
         return None
     return Probe(frozenset((ElementProbe(test.quantifier, union(test.test, NULL)),)))
@@ -87,8 +87,8 @@ def _unfalse(test: Elementary) -> Probe | None:
 
 
 def conjoined(forms: Iterable[Form]) -> Form:
-    """All of them hold."""
-    made = All()
+    """The AND of forms."""
+    made = AndForm()
     for form in forms:
         if isinstance(form, list):
             if not form:
@@ -108,11 +108,11 @@ def conjoined(forms: Iterable[Form]) -> Form:
 
 
 def reduced(form: Form) -> Form:
-    """An AND whose ORs have lost what cannot be, or need not be said, given the rest of it."""
+    """An AND without the alternatives that the rest of it excludes, and without the ORs that it implies."""
     for _ in range(_ROUNDS):
         if isinstance(form, list) or not form.anys:
             break
-        known = _Known(form)
+        known = _ConjunctionFacts(form)
         rest = [
             [each for each in alternatives if not known.excludes(each)]
             for alternatives in form.anys
@@ -120,31 +120,31 @@ def reduced(form: Form) -> Form:
         ]
         if not all(rest):
             return []
-        form = conjoined([All(form.values, form.probes), *rest])
-        if isinstance(form, All) and all(len(alternatives) > 1 for alternatives in rest):
+        form = conjoined([AndForm(form.values, form.probes), *rest])
+        if isinstance(form, AndForm) and all(len(alternatives) > 1 for alternatives in rest):
             break
     return form
 
 
-class _Known:
-    """What an AND says beside its ORs."""
+class _ConjunctionFacts:
+    """The facts that an AND implies beside its ORs."""
 
-    def __init__(self, form: All) -> None:
+    def __init__(self, form: AndForm) -> None:
         self._values = dict(form.values)
         self._probes = set(form.probes)
         for column, _ in form.probes:
             self._values[column] = intersection(self._values.get(column, PRESENT), PRESENT)
 
-    def excludes(self, form: All) -> bool:
-        """It cannot hold besides."""
+    def excludes(self, form: AndForm) -> bool:
+        """Whether a form cannot hold together with these facts."""
         for column, values in form.values.items():
             known = self._values.get(column)
             if known is not None and intersection(known, values).is_empty:
                 return True
         return any(not self._values.get(column, PRESENT).intervals for column, _ in form.probes)
 
-    def implies(self, form: All) -> bool:
-        """It holds anyway."""
+    def implies(self, form: AndForm) -> bool:
+        """Whether these facts imply a form."""
         return (
             not form.anys
             and self._probes.issuperset(form.probes)

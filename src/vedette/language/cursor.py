@@ -1,4 +1,4 @@
-"""Where the parser is in the text, what it has spent of the limits, and how it says that something is wrong."""
+"""The parser's cursor over the tokens: position, limits used so far, and errors at a position."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ from vedette.language import limits
 from vedette.language.ast import Span
 from vedette.language.hints import describe, hint, unclosed
 from vedette.language.lexer import CONTEXTUAL, END, NAME, Tokens, is_plain_name, scan
-from vedette.language.literals import TooLarge
+from vedette.language.literals import LiteralTooLarge
+from vedette.schema import paths
 
 Value = TypeVar("Value")
 
-# The tags of words that can name something.
+# The tags of words that can be names.
 WORDS: Final = CONTEXTUAL | {NAME}
+_LONG_NAME: Final = 63  # characters; shorter ones are within all limits
 
 
-class Cursor:
-    """The tokens of a text and the place of the next one."""
+class TokenCursor:
+    """The tokens of a text and the index of the next one."""
 
     depth = 0
     nodes = 0
@@ -29,6 +31,13 @@ class Cursor:
         self.tokens: Tokens = scan(text)
         self.tags, self.texts, self.starts, self.ends = self.tokens
         self.at = 0
+        self._check_names()
+
+    def _check_names(self) -> None:
+        """Refuse names of too many or too long parts, anywhere in the text."""
+        for at, text in enumerate(self.texts):
+            if len(text) > _LONG_NAME and self.tags[at] in WORDS and (problem := paths.over_limit(text)):
+                raise self.limit(problem, at, help=paths.SHORTER)
 
     # ------------------------------------------------------------ moving on
 
@@ -56,7 +65,7 @@ class Cursor:
         return found
 
     def span_from(self, start: int) -> Span:
-        """From a place to the end of the last token."""
+        """The span from a position to the end of the last token."""
         return Span(start, self.ends[self.at - 1])
 
     # ------------------------------------------------------------ saying no
@@ -64,25 +73,25 @@ class Cursor:
     def wrong(
         self, expected: str, candidates: Iterable[str] = (), *, at: int | None = None, help: str | None = None
     ) -> FilterError:
-        """The error that something else was expected than the token found."""
+        """The error that something other than the found token was expected."""
         at = self.at if at is None else at
         message = unclosed(self.tokens, at) or f"expected {expected}, found {describe(self.tokens, at)}"
         return self.error(message, self.starts[at], self.ends[at], help or hint(self.tokens, at, candidates))
 
     def error(self, message: str, start: int, end: int, help: str | None = None) -> FilterError:
-        """An error at a place, with a hint."""
+        """An error at a position, with a hint."""
         return FilterError(message, text=self.text, start=start, end=end, hint=help)
 
     def limit(self, message: str, at: int | None = None, help: str | None = None) -> LimitError:
-        """The refusal of what would cost too much."""
+        """The error for a text that would cost too much."""
         at = min(self.at if at is None else at, len(self.tags) - 1)
         return LimitError(message, text=self.text, start=self.starts[at], end=self.ends[at], hint=help)
 
     def checked(self, read: Callable[[str], Value], at: int) -> Value:
-        """What the text of a token stands for; an error at the token if it stands for nothing."""
+        """The value of a token's text; an error at the token if it has none."""
         try:
             return read(self.texts[at])
-        except TooLarge as problem:
+        except LiteralTooLarge as problem:
             raise self.limit(str(problem), at) from None
         except ValueError as problem:
             raise self.error(str(problem), self.starts[at], self.ends[at]) from None
@@ -90,13 +99,13 @@ class Cursor:
     # ------------------------------------------------------------ limits
 
     def deeper(self) -> None:
-        """One level further in; `self.depth -= 1` on the way out."""
+        """Enter one level of nesting; `self.depth -= 1` leaves it."""
         self.depth += 1
         if self.depth > limits.NESTING:
             raise self.too_deep()
 
     def too_deep(self) -> LimitError:
-        """The refusal of a text that is nested beyond the limit."""
+        """The error for a text that is nested beyond the limit."""
         return self.limit(f"nested more than {limits.NESTING} levels deep", help="write it with fewer levels")
 
     def check_nodes(self) -> None:

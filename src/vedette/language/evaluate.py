@@ -1,7 +1,7 @@
-"""What a filter says of one event, in SQL's three-valued logic: the slow, obvious way.
+"""Evaluates a filter on one event, in SQL's three-valued logic: the slow, obvious reference.
 
-This is the oracle that everything fast is tested against, and what `explain` speaks from. It works on plain Python
-values, and knows nothing of keys, value sets and normal forms.
+This is the oracle that everything fast is tested against, and the basis of `explain`. It works on plain Python
+values, without keys, value sets and normal forms.
 """
 
 from __future__ import annotations
@@ -29,11 +29,22 @@ from vedette.language.ast import (
     TextTest,
     Within,
 )
-from vedette.language.checked import AndPart, Atom, Checked, NotPart, OrPart, PairAtom, Part, Residual, Test, TruthPart
-from vedette.language.likes import Wildcard, pieces
+from vedette.language.checked_tree import (
+    AndPart,
+    Atom,
+    CheckedExpression,
+    NotPart,
+    OrPart,
+    PairAtom,
+    Part,
+    Residual,
+    Test,
+    TruthPart,
+)
+from vedette.language.likes import LikeWildcard, pieces
 from vedette.schema.columns import Column
 from vedette.schema.compare import RELATIONS
-from vedette.schema.keys import read
+from vedette.schema.keys import INT_MAX, INT_MIN, read
 from vedette.schema.paths import finder
 from vedette.schema.readings import TYPES, viewer
 from vedette.schema.schema import Schema
@@ -46,8 +57,8 @@ Truth: TypeAlias = bool | None
 EARTH_RADIUS = 6_371_008.8  # metres
 
 
-def evaluate(checked: Checked, event: Event) -> Truth:
-    """True, false, or None for unknown; SchemaError if the event's values break the schema."""
+def evaluate(checked: CheckedExpression, event: Event) -> Truth:
+    """The truth of a filter for an event; None is unknown. SchemaError if the event's values break the schema."""
     if checked.root is None:
         raise NotSupported("a pattern speaks of several events; a single one cannot satisfy it")
     return truth(checked.root, event, checked.schema)
@@ -72,20 +83,20 @@ def truth(part: Part, event: Event, schema: Schema | None = None) -> Truth:
         return tested(part.test, seen)
     if seen is None:
         return None
-    # A leaf that is no address is in no network.
+    # A leaf that is not an address is in no network.
     decided = isinstance(part.test, InNetwork) and part.of_leaves
     verdicts = (False if element is None and decided else tested(part.test, element) for element in seen)
     return some(verdicts) if part.quantifier == "any" else every(verdicts)
 
 
 def _pair(atom: PairAtom, event: Event, schema: Schema | None) -> Truth:
-    """Two attributes; values without a common order compare as unknown."""
+    """The truth of a comparison of two attributes; values without a common order compare as unknown."""
     if atom.column.reading is not None:
         return compared(view_of(atom.left, event), atom.test.op, view_of(atom.right, event))
     left, right = (value_of(column.path, None, event, schema) for column in (atom.left, atom.right))
     try:
         if left is not None and right is not None and schema is not None:
-            # An attribute that the schema does not know is read as the one that it does.
+            # An attribute that the schema lacks is read as the type of the other one.
             left = _read_beside(atom.right.path, left, atom.left.path, schema)
             right = _read_beside(atom.left.path, right, atom.right.path, schema)
         return compared(left, atom.test.op, right)
@@ -125,7 +136,7 @@ def opposite(one: Truth) -> Truth:
 
 
 def atom_value(atom: Atom, event: Event, schema: Schema | None) -> Any:
-    """What the atom's column holds in the event: a value, a list of values, or None."""
+    """The event's value of the atom's column: a value, a list of values, or None."""
     if atom.column.reading is not None:
         return view_of(atom.column, event)
     if atom.column.other is not None:
@@ -134,7 +145,7 @@ def atom_value(atom: Atom, event: Event, schema: Schema | None) -> Any:
 
 
 def view_of(column: Column, event: Event) -> Any:
-    """What a view reads from the event, as the type of its column: what cannot be read so is missing."""
+    """The value that a view reads from the event, as the type of its column; missing if it cannot be read so."""
     if column.other is not None:
         left, right = (viewer("text", path)(event) for path in column.paths)
         return None if left is None or right is None else int(RELATIONS[column.reading or ""](left, right))
@@ -153,13 +164,15 @@ def view_of(column: Column, event: Event) -> Any:
 
 
 def value_of(path: str, type_: Type | None, event: Event, schema: Schema | None) -> Any:
-    """The value at a path, read as a type (None: the one in the schema, or else just as it is)."""
+    """The value at a path, read as a type (None: the one in the schema, or else unchanged)."""
     declared = schema.type_of(path) if schema is not None else None
     wanted = type_ or declared
     raw = finder(path, flat=wanted is None or wanted.kind is not Kind.POINT)(event)
-    if raw is None or wanted is None:
-        return raw
-    # What is wrong with a declared type breaks the schema; what another reading cannot make sense of is missing.
+    if raw is None:
+        return None
+    if wanted is None:
+        return read(Kind.FLOAT, raw) if type(raw) is int and not INT_MIN <= raw <= INT_MAX else raw
+    # A value that is not of the declared type breaks the schema; one that cannot be read as another type is missing.
     strict = declared == wanted
     mixed = schema is not None and schema.takes_all(path)
 
@@ -188,7 +201,7 @@ def value_of(path: str, type_: Type | None, event: Event, schema: Schema | None)
 
 
 def tested(test: Test, value: Any) -> Truth:
-    """What one test says of one value; None is null."""
+    """The truth of one test for one value; None is null."""
     return _TESTS[type(test)](test, value)
 
 
@@ -199,7 +212,7 @@ def _comparison(test: Comparison, value: Any) -> Truth:
 
 
 def compared(left: Any, op: Comparator, right: Any) -> Truth:
-    """Two values, either of which may be null."""
+    """The truth of a comparison of two values, either of which may be null."""
     if left is None or right is None:
         return (left is None and right is None) if op is Comparator.SAME else None
     return _HOLDS[op](order(left, right))
@@ -216,12 +229,12 @@ def order(left: Any, right: Any) -> int:
         return -1
     try:
         return int(a > b) - int(a < b)
-    except TypeError:  # of lists and objects, or of what is in them
+    except TypeError:  # of lists and objects, or of their elements
         raise SchemaError(f"{left!r} and {right!r} cannot be compared") from None
 
 
 def _plain(value: Any) -> Any:
-    """A value that Python orders as we do: dates are midnights, IPv4 addresses those they are mapped to."""
+    """A value that Python orders as Vedette does: dates become midnights, IPv4 addresses their mapped IPv6 ones."""
     if isinstance(value, np.generic):
         return _plain(value.item())
     if isinstance(value, dt.datetime):
@@ -236,7 +249,7 @@ def _plain(value: Any) -> Any:
 
 
 class _Address(int):
-    """The number of an address, which is not to be mistaken for a number."""
+    """The number of an address, as a type that is not comparable with numbers."""
 
 
 _HOLDS: dict[Comparator, Callable[[int], bool]] = {
@@ -274,17 +287,22 @@ def _text(test: TextTest, value: Any) -> Truth:
     pattern = test.pattern.value
     if value is None or not isinstance(pattern, str):
         return None
-    if test.kind == "fits":
+    return text_holds(test.kind, pattern, value, escape=test.escape, ignore_case=test.ignore_case)
+
+
+def text_holds(kind: str, pattern: str, value: str, *, escape: str, ignore_case: bool) -> bool:
+    """Whether an elementary test of a text holds."""
+    if kind == "fits":
         return _event_pattern(pattern, value)
-    if test.kind == "matches":
-        return _regex(f"(?i){pattern}" if test.ignore_case else pattern).search(value) is not None
-    if test.kind == "like":
-        return like(value, pattern, test.escape, test.ignore_case)
-    if test.ignore_case:
+    if kind == "matches":
+        return _regex(f"(?i){pattern}" if ignore_case else pattern).search(value) is not None
+    if kind == "like":
+        return like(value, pattern, escape, ignore_case)
+    if ignore_case:
         value, pattern = value.lower(), pattern.lower()
-    if test.kind == "contains":
+    if kind == "contains":
         return pattern in value
-    return bool(value.startswith(pattern) if test.kind == "startswith" else value.endswith(pattern))
+    return value.startswith(pattern) if kind == "startswith" else value.endswith(pattern)
 
 
 def _event_pattern(pattern: str, text: str) -> bool:
@@ -304,8 +322,8 @@ def like(value: str, pattern: str, escape: str, ignore_case: bool) -> bool:
     """SQL's LIKE, as a regular expression over whole characters."""
     made = ""
     for piece in pieces(pattern, escape):
-        if isinstance(piece, Wildcard):
-            made += ".*" if piece is Wildcard.ANY else "."
+        if isinstance(piece, LikeWildcard):
+            made += ".*" if piece is LikeWildcard.ANY else "."
         else:
             made += re.escape(piece.lower() if ignore_case else piece)
     return re.fullmatch(made, value.lower() if ignore_case else value, re.DOTALL) is not None
@@ -341,7 +359,7 @@ def _near(test: Near, value: Any) -> Truth:
 
 
 def distance(one: tuple[float, float], other: tuple[float, float]) -> float:
-    """Metres along the great circle between two places (haversine)."""
+    """Distance in metres along the great circle between two points (haversine)."""
     (x1, y1), (x2, y2) = (tuple(map(math.radians, place)) for place in (one, other))
     half = math.sin((y2 - y1) / 2) ** 2 + math.cos(y1) * math.cos(y2) * math.sin((x2 - x1) / 2) ** 2
     return 2 * EARTH_RADIUS * math.asin(min(1.0, math.sqrt(half)))

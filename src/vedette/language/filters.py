@@ -1,4 +1,4 @@
-"""Conditions: comparisons and tests, joined with and, or, not, as in SQL."""
+"""Parses filters: comparisons and tests, joined with and, or, not, as in SQL."""
 
 from __future__ import annotations
 
@@ -7,10 +7,22 @@ from typing import Final, cast
 
 from vedette.errors import FilterError
 from vedette.language import ast, limits, literals
-from vedette.language.ast import And, Attribute, Comparator, Comparison, Literal, Not, Or, Quantified, Span, Truth, View
+from vedette.language.ast import (
+    And,
+    Attribute,
+    Comparator,
+    Comparison,
+    Literal,
+    Not,
+    Or,
+    QuantifiedAttribute,
+    Span,
+    TruthLiteral,
+    View,
+)
 from vedette.language.hints import CONNECTIVES, TESTS, shortened
 from vedette.language.lexer import END, NUMBER, STRING
-from vedette.language.operands import CONDITIONS, OperandParser, Term, dual
+from vedette.language.operands import CONDITIONS, OperandOrFilter, OperandParser, dual
 
 _COMPARATORS: Final[Mapping[str, Comparator]] = {
     **{comparator.value: comparator for comparator in Comparator},
@@ -37,7 +49,7 @@ _OF_PAIRS: Final[Mapping[str, ast.PairKind]] = {kind: kind for kind in ast.PAIR_
 
 
 class FilterParser(OperandParser):
-    """Reads conditions."""
+    """The part of the parser that reads filters."""
 
     regex_characters = regex_classes = regex_instructions = 0  # of all regular expressions so far
     pattern_fields = 0  # of all event patterns so far
@@ -53,7 +65,7 @@ class FilterParser(OperandParser):
 
     # ------------------------------------------------------------ and, or, not
 
-    def disjunction(self) -> Term:
+    def disjunction(self) -> OperandOrFilter:
         """`a or b or …`."""
         begin = self.at
         first = self.conjunction()
@@ -66,9 +78,9 @@ class FilterParser(OperandParser):
         self.nodes += 1
         return Or(tuple(parts), Span(self.starts[begin], self.ends[self.at - 1]))
 
-    def conjunction(self) -> Term:
+    def conjunction(self) -> OperandOrFilter:
         """`a and b and …`."""
-        begin = self.at  # a parenthesis before the first part is part of the whole
+        begin = self.at  # the span includes a parenthesis before the first part
         first = self.predicate() if self.tags[self.at] != "not" else self.negation()
         if self.tags[self.at] != "and":
             return first
@@ -81,7 +93,7 @@ class FilterParser(OperandParser):
         return And(tuple(parts), Span(self.starts[begin], self.ends[self.at - 1]))
 
     def negation(self) -> Not:
-        """`not a`, also several times over."""
+        """`not a`, also repeated."""
         first = self.at
         while self.tags[self.at] == "not":
             self.deeper()
@@ -95,14 +107,14 @@ class FilterParser(OperandParser):
             found = Not(found, Span(self.starts[at], end))
         return cast("Not", found)
 
-    def condition(self, term: Term) -> ast.Filter:
-        """A term as a condition: a boolean attribute that stands alone is `attribute = true`."""
+    def condition(self, term: OperandOrFilter) -> ast.Filter:
+        """A term as a condition: a boolean attribute alone is `attribute = true`."""
         if self.nodes > limits.NODES:
             self.check_nodes()
         kind = type(term)
         if kind in CONDITIONS:
             return cast("ast.Filter", term)
-        if kind is Attribute or kind is Quantified:
+        if kind is Attribute or kind is QuantifiedAttribute:
             if self.tags[self.at] not in _CONDITION_ENDS:
                 raise self.wrong("a comparison such as = or 'in'", TESTS)
             self.nodes += 2
@@ -110,17 +122,17 @@ class FilterParser(OperandParser):
         if kind is View and self.tags[self.at] in _CONDITION_ENDS:
             return self._call_of_that_name(cast("View", term))
         if isinstance(term, Literal) and (term.value is None or isinstance(term.value, bool)):
-            return Truth(term.value, term.span)
+            return TruthLiteral(term.value, term.span)
         raise self._no_condition(term)
 
     def _call_of_that_name(self, view: View) -> ast.Call:
-        """A view alone is no condition, so that an operator of the same name is called."""
+        """A view alone as a call: it is not a condition, so it must be an operator of the same name."""
         if view.attribute.path == ast.EVERYTHING:
             raise self._no_condition(view)
         name = self.text[view.span.start :][: len(view.reading)]
         return ast.Call(name, (view.attribute,), view.span)
 
-    def _no_condition(self, term: Term) -> FilterError:
+    def _no_condition(self, term: OperandOrFilter) -> FilterError:
         if self.tags[self.at] not in _CONDITION_ENDS:
             return self.wrong("a comparison such as = or 'in'", TESTS)
         help = "compare it with something: x = 1"
@@ -130,7 +142,7 @@ class FilterParser(OperandParser):
 
     # ------------------------------------------------------------ predicates
 
-    def predicate(self) -> Term:
+    def predicate(self) -> OperandOrFilter:
         """`x`, `x op y`, `x in (…)`, …"""
         first = self.at
         left = self.term()
@@ -192,7 +204,7 @@ class FilterParser(OperandParser):
         raise self.wrong("( … ), [ … ] or cidr after 'in'", help=help)
 
     def operand_of_list(self) -> ast.Operand:
-        """The first thing behind `in (`."""
+        """The first operand after `in (`."""
         if self.tags[self.at] == ")":
             raise self.wrong("a constant", help="an empty list holds nothing: write 'false'")
         return self.operand()
@@ -310,7 +322,7 @@ class FilterParser(OperandParser):
         return ast.TextTest(operand, kind, pattern, ignore_case, escape, self.span_from(start))
 
     def escape(self, at: int) -> str:
-        """`escape 'c'` behind the pattern of LIKE, which is then checked."""
+        """`escape 'c'` after the pattern of LIKE, which is then checked."""
         escape = "\\"
         if self.tags[self.at] == "escape":
             self.at += 1
@@ -323,7 +335,7 @@ class FilterParser(OperandParser):
         return escape
 
     def check_regex(self, at: int, ignore_case: bool) -> None:
-        """Refuse what is no regular expression, and what would cost too much, alone or with the others."""
+        """Refuse an invalid regular expression, or one that would cost too much, alone or with the others."""
         pattern = self.texts[at]
         self.regex_characters += len(pattern)
         self.regex_classes += pattern.count("\\p") + pattern.count("\\P")
@@ -337,7 +349,7 @@ class FilterParser(OperandParser):
             raise self.limit("regular expressions that are too large together", at, help)
 
     def check_event_pattern(self, at: int) -> None:
-        """Refuse what is no event pattern, and what would unfold to too much, alone or with the others."""
+        """Refuse an invalid event pattern, or one with too many fields, alone or with the others."""
         self.pattern_fields += self.checked(literals.event_pattern_fields, at)
         if self.pattern_fields > limits.EVENT_PATTERN_FIELDS:
             most = f"{limits.EVENT_PATTERN_FIELDS:,}"

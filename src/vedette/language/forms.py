@@ -1,4 +1,4 @@
-"""ANDs and ORs of tests on their way to a normal form: how large they would become, and flat."""
+"""Forms: ANDs and ORs of tests before they become a normal form; their size, and distributing them."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from vedette.language.asked import after_prefix, merged_tests
 from vedette.language.likes import escaped
 from vedette.language.normalform import Conjunction, Probe, TextProbe
+from vedette.language.truth_sets import after_prefix, merged_tests
 from vedette.language.valuesets import PRESENT, Interval, ValueSet, intersection, union_all
 from vedette.schema.columns import Column
 from vedette.schema.types import STRING
 
 Values: TypeAlias = ValueSet[Any]
 
-_FEW = 128  # texts that become tests of a probe
+_FEW = 128  # number of texts from which equalities become tests of a probe
 
 
 @dataclass(slots=True)
-class All:
-    """An AND: at most one set per column, probes, and ORs. Not changed once it is made."""
+class AndForm:
+    """An AND: at most one set per column, probes, and ORs. Never changed after it is made."""
 
     values: dict[Column, Values] = field(default_factory=dict)
     probes: list[tuple[Column, Probe]] = field(default_factory=list)
-    anys: list[list[All]] = field(default_factory=list)
+    anys: list[list[AndForm]] = field(default_factory=list)
 
 
 # An OR is a list of alternatives; without any it is never true.
-Form: TypeAlias = All | list[All]
+Form: TypeAlias = AndForm | list[AndForm]
 
 
 def size(form: Form) -> tuple[int, int]:
-    """How many conjunctions there will be at most, and how many tests they have together."""
+    """The most conjunctions that a form can become, and the total number of their tests."""
     if isinstance(form, list):
         sizes = [size(each) for each in form]
         return sum(count for count, _ in sizes), sum(tests for _, tests in sizes)
@@ -48,10 +48,10 @@ def size(form: Form) -> tuple[int, int]:
 
 
 def disjoined(forms: Iterable[Form]) -> Form:
-    """Alternatives over one column become one: sets by union, probes by having more tests."""
+    """The OR of forms; alternatives over one column become one: sets by union, probes by joining their tests."""
     sets: dict[Column, list[Values]] = {}
     tests: dict[Column, list[Probe]] = {}
-    made: list[All] = []
+    made: list[AndForm] = []
     for form in forms:
         for one in form if isinstance(form, list) else [form]:
             if one.anys or len(one.values) + len(one.probes) > 1:
@@ -69,18 +69,18 @@ def disjoined(forms: Iterable[Form]) -> Form:
         if column in sets:
             sets[column] = _texts_to_tests(column, sets[column], probes)
         together = frozenset().union(*(probe.tests for probe in probes)) if len(probes) > 1 else probes[0].tests
-        made.append(All({}, [(column, Probe(merged_tests(together)))]))
+        made.append(AndForm({}, [(column, Probe(merged_tests(together)))]))
     for column, several in sets.items():
         if several:
             values = union_all(several)
             if values.is_everything:
-                return All()
-            made.append(All({column: values}))
+                return AndForm()
+            made.append(AndForm({column: values}))
     return made[0] if len(made) == 1 else made
 
 
 def _texts_to_tests(column: Column, sets: list[Values], probes: list[Probe]) -> list[Values]:
-    """Move equalities and prefixes from sets to a probe beside them; returns the sets that are something else."""
+    """Move equalities and prefixes from sets to a probe; returns the sets that are something else."""
     if column.type != STRING:
         return sets
     left: list[Values] = []
@@ -100,7 +100,7 @@ def _as_tests(values: Values) -> frozenset[TextProbe] | None:
     for interval in values.intervals:
         low, high = interval.low, interval.high
         if low is None or high is None:
-            # Below the first text there is only the empty one.
+            # Only the empty text is below the first one.
             if interval == _EMPTY_TEXT:
                 found.add(TextProbe("like", ""))
                 continue
@@ -123,14 +123,14 @@ _EMPTY_TEXT: Interval[bytes] = Interval(None, b"\0")
 # ---------------------------------------------------------------- flat
 
 
-def distributed(alternatives: list[All]) -> list[Conjunction]:
+def distributed(alternatives: list[AndForm]) -> list[Conjunction]:
     """ANDs distributed over ORs, without conjunctions that cannot be true."""
     flat = [each for alternative in alternatives for each in _flat(alternative)]
     return [made for each in flat if (made := tidied(each)) is not None]
 
 
-def _flat(form: All) -> list[All]:
-    """Its conjunctions, each without ORs."""
+def _flat(form: AndForm) -> list[AndForm]:
+    """The conjunctions of a form, each without ORs."""
     made = [form]
     for alternatives in form.anys:
         flat = [each for alternative in alternatives for each in _flat(alternative)]
@@ -138,7 +138,7 @@ def _flat(form: All) -> list[All]:
     return made
 
 
-def _joined(one: All, other: All) -> All | None:
+def _joined(one: AndForm, other: AndForm) -> AndForm | None:
     values = dict(one.values)
     for column, more in other.values.items():
         before = values.get(column)
@@ -147,11 +147,11 @@ def _joined(one: All, other: All) -> All | None:
             if more.is_empty:
                 return None
         values[column] = more
-    return All(values, one.probes + other.probes)
+    return AndForm(values, one.probes + other.probes)
 
 
-def tidied(form: All) -> Conjunction | None:
-    """An AND without ORs in a fixed order, without what says nothing; None if it cannot be true."""
+def tidied(form: AndForm) -> Conjunction | None:
+    """An AND without ORs, in a fixed order and without tests that are always true; None if it cannot be true."""
     values: dict[Column, Values] = form.values
     probes: Sequence[tuple[Column, Probe]] = form.probes
     if probes:
@@ -164,7 +164,7 @@ def tidied(form: All) -> Conjunction | None:
             present = values.get(column)
             if present is None:
                 continue
-            # A probe is of a value, so null is out of question.
+            # A probe requires a value, so null is excluded.
             present = intersection(present, PRESENT) if present.null else present
             if present.is_empty:
                 return None
@@ -204,6 +204,6 @@ def _tidied_probes(probes: Sequence[tuple[Column, Probe]]) -> list[tuple[Column,
     return sorted(made, key=_by_probe)
 
 
-@functools.lru_cache(maxsize=4096)  # a conjunction that is distributed over ORs comes back many times
+@functools.lru_cache(maxsize=4096)  # a conjunction that is distributed over ORs occurs many times
 def _by_probe(entry: tuple[Column, Probe]) -> tuple[Any, ...]:
     return *_by_column(entry), entry[1].positive, sorted(map(repr, entry[1].tests))

@@ -1,4 +1,4 @@
-"""What the writer of a wrong text may have meant: the common mistakes, recognised at the token that is wrong."""
+"""Hints for errors: recognises common mistakes at the wrong token, and says what may have been meant."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable
 from typing import Final
 
-from vedette.language.lexer import BAD, CONTEXTUAL, END, JOIN, NAME, NUMBER, STRING, VARIABLE, Tokens
+from vedette.language.lexer import BAD, CONTEXTUAL, END, JOIN, NAME, NUMBER, STRING, VARIABLE, Tokens, backticked
 
 CONNECTIVES: Final = ("and", "or")
 TESTS: Final = (
@@ -40,7 +40,7 @@ _UNCLOSED: Final = {
     "`": ("a name that is not closed", "close it with `, and write `` for a backtick inside it"),
     "/*": ("a comment that is not closed", "close it with */"),
 }
-# What people know from elsewhere, where an operand has just ended or a condition should begin.
+# Habits from other languages, where an operand has just ended or a condition should begin.
 _FOREIGN: Final = {
     "where": "write only the condition, without 'where'",
     "select": "write only the condition that follows 'where'",
@@ -53,7 +53,7 @@ _FOREIGN: Final = {
     "includes": "write 'contains'",
     "near": "write x within 5 km of point(-73.9, 40.7)",
 }
-# What people know from other languages of patterns, where a step or a group has just ended.
+# Habits from other pattern languages, where a step or a group has just ended.
 _REPEATED: Final = "a repetition has bounds, from 1 on: [ … ]{1,5}"
 _FOLLOWED: Final = "steps are joined with ';' (some time later) or ',' (at once): [x = 1] ; [x = 2]"
 _PARTITION: Final = "write 'by' alone, behind the pattern: by user, host"
@@ -67,7 +67,7 @@ _AFTER_STEP: Final = {
 
 
 def after_step(tokens: Tokens, at: int) -> str | None:
-    """What may mend a pattern at what follows a step or a group, if it is a habit from elsewhere."""
+    """A hint for the token after a step or a group, if it is a habit from another language."""
     word = tokens.texts[at].lower()
     if word == "-" and tokens.texts[at + 1] == ">":
         word = "->"
@@ -75,7 +75,7 @@ def after_step(tokens: Tokens, at: int) -> str | None:
 
 
 def of_another_step(path: str, labels: Iterable[str]) -> str | None:
-    """What says that an attribute has the value that it has in another step, if a path begins with a step's label."""
+    """A hint to use a join variable, if a path begins with a step's label."""
     label, _, name = path.partition(".")
     if not name or label not in labels:
         return None
@@ -83,7 +83,7 @@ def of_another_step(path: str, labels: Iterable[str]) -> str | None:
 
 
 def unclosed(tokens: Tokens, at: int) -> str | None:
-    """What begins at a token and never ends, if something does."""
+    """The name of what begins at a token and is never closed; None if nothing is."""
     found = _UNCLOSED.get(tokens.texts[at]) if tokens.tags[at] == BAD else None
     return found[0] if found else None
 
@@ -105,9 +105,11 @@ def describe(tokens: Tokens, at: int) -> str:
 
 
 def hint(tokens: Tokens, at: int, candidates: Iterable[str] = ()) -> str | None:
-    """What may mend the text at a wrong token, where one of the candidates was expected."""
+    """A hint for a wrong token, where one of the candidates was expected."""
     tag, text = tokens.tags[at], tokens.texts[at]
     if tag == BAD:
+        if text == "." and at and tokens.tags[at - 1] == STRING:
+            return f"a name stands in backticks: {backticked(tokens.texts[at - 1])}"
         return _UNCLOSED[text][1] if text in _UNCLOSED else _WRONG_SIGNS.get(text)
     if tag == END:
         return None

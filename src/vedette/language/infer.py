@@ -1,4 +1,4 @@
-"""The types of attributes that no schema knows, from the constants that one filter compares them with."""
+"""Infers the types of attributes without a schema from the constants that one filter compares them with."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from vedette.language.ast import (
     Not,
     Operand,
     Or,
-    Quantified,
+    QuantifiedAttribute,
     Range,
     TextTest,
     View,
     Within,
 )
-from vedette.language.families import SUGGESTED, family, named
 from vedette.language.subjects import attribute_of
+from vedette.language.type_families import SUGGESTED, family, named
 from vedette.schema.types import Kind, Type
 
-# Addresses and times may be read from text, so text beside them makes the attribute a string.
+# Addresses and times may be read from text, so if there are texts too, the attribute is a string.
 _READ_FROM_TEXT = frozenset({Kind.STRING, Kind.IP, Kind.TIMESTAMP})
 
 
 def inferred(node: Filter, text: str) -> dict[str, Type]:
-    """Path -> type, for every attribute that is compared with a constant; FilterError where they disagree."""
+    """Path -> type, for every attribute that is compared with a constant; FilterError if constants disagree."""
     types: dict[str, Type] = {}
     evidence = list(_evidence(node))
     contained = {id(operand) for operand in _contained(node)}
-    lists = {attribute_of(operand).path for operand, _ in evidence if isinstance(operand, Quantified)}
+    lists = {attribute_of(operand).path for operand, _ in evidence if isinstance(operand, QuantifiedAttribute)}
     for operand, kind in evidence:
         attribute = attribute_of(operand)
         if operand is attribute and attribute.path in lists and id(attribute) in contained:
             continue  # `tags contains 'x'` beside `any(tags) …`: an element of the list
-        found = Type(kind, isinstance(operand, Quantified))
+        found = Type(kind, isinstance(operand, QuantifiedAttribute))
         before = types.setdefault(attribute.path, found)
         if before == found:
             continue
@@ -58,7 +58,7 @@ def inferred(node: Filter, text: str) -> dict[str, Type]:
 
 
 def _contained(node: Filter) -> Iterator[Operand]:
-    """What `contains` is asked of: a string, or a list."""
+    """The operands of `contains`, which may be strings or lists."""
     if isinstance(node, And | Or):
         for part in node.parts:
             yield from _contained(part)
@@ -68,7 +68,7 @@ def _contained(node: Filter) -> Iterator[Operand]:
         yield node.operand
 
 
-def _evidence(node: Filter) -> Iterator[tuple[Attribute | Quantified, Kind]]:
+def _evidence(node: Filter) -> Iterator[tuple[Attribute | QuantifiedAttribute, Kind]]:
     if isinstance(node, And | Or):
         for part in node.parts:
             yield from _evidence(part)
@@ -91,14 +91,14 @@ def _evidence(node: Filter) -> Iterator[tuple[Attribute | Quantified, Kind]]:
         yield from _tested(node.operand, Kind.POINT)
 
 
-def _compared(operand: Operand, other: Operand) -> Iterator[tuple[Attribute | Quantified, Kind]]:
+def _compared(operand: Operand, other: Operand) -> Iterator[tuple[Attribute | QuantifiedAttribute, Kind]]:
     suggested = family(other.value) if isinstance(other, Literal) else None
     if suggested is not None:
         yield from _tested(operand, SUGGESTED[suggested])
 
 
-def _tested(operand: Operand, kind: Kind) -> Iterator[tuple[Attribute | Quantified, Kind]]:
-    if isinstance(operand, Quantified) and isinstance(operand.attribute, View):
-        return  # it says nothing of the attribute's own type
-    if isinstance(operand, Attribute | Quantified):
+def _tested(operand: Operand, kind: Kind) -> Iterator[tuple[Attribute | QuantifiedAttribute, Kind]]:
+    if isinstance(operand, QuantifiedAttribute) and isinstance(operand.attribute, View):
+        return  # it implies nothing about the attribute's own type
+    if isinstance(operand, Attribute | QuantifiedAttribute):
         yield operand, kind

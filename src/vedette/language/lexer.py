@@ -1,8 +1,8 @@
-"""Text -> tokens, in one pass of one regular expression.
+"""Splits a text into tokens, in one pass of one regular expression.
 
-A token is four entries of parallel lists: a tag the parser decides by, its text, and where it starts and ends.
+A token is four entries of parallel lists: the tag by which the parser decides, its text, its start and its end.
 The tag of a keyword is the keyword in lower case, that of a sign is the sign; other tags are named below.
-Nothing is refused here: what is no token gets the tag BAD, and the parser says what is wrong when it gets there.
+Nothing is refused here: anything else gets the tag BAD, and the parser reports it when it gets there.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ BAD: Final = "bad"
 END: Final = "end"
 _COMMENT: Final = "comment"
 
-# Never the name of an attribute unless in backticks or beside a dot.
+# Never the name of an attribute unless in backticks or next to a dot.
 RESERVED: Final = frozenset({"and", "or", "not", "in", "is", "like", "between", "null", "true", "false"})
 
-# Keywords only where the grammar expects them; anywhere else they are names.
+# Contextual keywords: keywords only where the grammar expects them, anywhere else names.
 CONTEXTUAL: Final = frozenset(
     {
         *("ilike", "rlike", "matches", "imatches", "escape", "contains", "icontains"),
@@ -37,7 +37,7 @@ CONTEXTUAL: Final = frozenset(
 _SIMPLE_NAME = r"[^\W\d]\w*+"
 _QUOTED_NAME = r"`(?:[^`]++|``)++`"
 _MORE_NAMES = rf"(?:\.(?:{_SIMPLE_NAME}|{_QUOTED_NAME}))*+"
-# No alternative is a group and most begin with a fixed character: that makes `re` several times quicker.
+# No alternative is a group and most begin with a fixed character: that makes `re` several times faster.
 # Strings are possessive, so that an unclosed one is not read as a shorter one.
 _TOKEN: Final = re.compile(
     rf"""
@@ -61,7 +61,7 @@ _SIGNS: Final = ("<=>", "<=", "<>", ">=", "==", "!=", "..", *"=<>()[]{},;:@+-*/%
 _TAGS: Final = (
     _KEYWORDS
     | {sign: sign for sign in _SIGNS}
-    | dict.fromkeys(("'", '"', "`", "?", "$", ".", "/*"), BAD)  # openings of what is never closed
+    | dict.fromkeys(("'", '"', "`", "?", "$", ".", "/*"), BAD)  # openings that are never closed
 )
 _BY_FIRST_CHARACTER: Final = (
     dict.fromkeys("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_`", NAME)
@@ -82,7 +82,7 @@ class Tokens(NamedTuple):
 
 
 def scan(text: str) -> Tokens:
-    """All tokens of a text, without its comments; names and strings as what they stand for. Linear in its length."""
+    """All tokens of a text, without comments, with names and strings unquoted; takes linear time."""
     tags: list[str] = []
     texts: list[str] = []
     starts: list[int] = []
@@ -95,7 +95,7 @@ def scan(text: str) -> Tokens:
         if tag is None:
             first = found[0]
             tag = by_first_character(first)
-            if tag is None:  # no ASCII
+            if tag is None:  # not ASCII
                 tag = NAME if first.isalnum() and not first.isdecimal() else BAD
             if tag is NAME:
                 tag = _KEYWORDS.get(found.lower(), NAME)
@@ -124,18 +124,19 @@ def is_plain_name(name: str) -> bool:
 
 
 def _unquoted(name: str) -> str:
-    """The path that a name with backticks stands for: they quote characters, and are no part of it."""
+    """The path of a name with backticks, which quote characters and are not part of it."""
     parts = re.findall(rf"{_SIMPLE_NAME}|{_QUOTED_NAME}", name)
     return ".".join(part[1:-1].replace("``", "`") if part[0] == "`" else part for part in parts)
 
 
 def quote_name(path: str, reserved: frozenset[str] = RESERVED) -> str:
-    """A path as text that reads back as it; backticks only where they are needed."""
+    """A path as text that parses back to it, with backticks only where needed."""
     parts = path.split(".")
     if path.lower() in reserved or not all(parts):
-        return _backticked(path)
-    return ".".join(part if is_plain_name(part) else _backticked(part) for part in parts)
+        return backticked(path)
+    return ".".join(part if is_plain_name(part) else backticked(part) for part in parts)
 
 
-def _backticked(name: str) -> str:
+def backticked(name: str) -> str:
+    """A name in backticks."""
     return "`" + name.replace("`", "``") + "`"

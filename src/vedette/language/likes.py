@@ -1,4 +1,4 @@
-"""LIKE patterns: what their wildcards and escapes mean."""
+"""Parses and writes LIKE patterns: their wildcards and escapes."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ ESCAPE: Final = "\\"
 _SPECIAL = re.compile(r"([\\%_])")
 
 
-class Wildcard(enum.Enum):
-    """`%` stands for any text, `_` for one character."""
+class LikeWildcard(enum.Enum):
+    """The wildcards: `%` matches any text, `_` one character."""
 
     ANY = "%"
     ONE = "_"
 
 
-Piece: TypeAlias = str | Wildcard
+LikePiece: TypeAlias = str | LikeWildcard
 
 
-def pieces(pattern: str, escape: str = ESCAPE) -> list[Piece]:
-    """Plain texts and wildcards in turn, runs of `%` as one; ValueError where an escape makes no sense."""
-    found: list[Piece] = []
+def pieces(pattern: str, escape: str = ESCAPE) -> list[LikePiece]:
+    """Split a pattern into plain texts and wildcards, repeated `%` as one; ValueError for an invalid escape."""
+    found: list[LikePiece] = []
     plain: list[str] = []
     characters = iter(pattern)
     for character in characters:
@@ -34,11 +34,11 @@ def pieces(pattern: str, escape: str = ESCAPE) -> list[Piece]:
                 raise ValueError(f"{escape}{escaped} is no escape: {escape} stands before %, _ or itself")
             plain.append(escaped)
         elif character in ("%", "_"):
-            wildcard = Wildcard(character)
+            wildcard = LikeWildcard(character)
             if plain:
                 found.append("".join(plain))
                 plain.clear()
-            if wildcard is Wildcard.ONE or found[-1:] != [Wildcard.ANY]:
+            if wildcard is LikeWildcard.ONE or found[-1:] != [LikeWildcard.ANY]:
                 found.append(wildcard)
         else:
             plain.append(character)
@@ -48,10 +48,10 @@ def pieces(pattern: str, escape: str = ESCAPE) -> list[Piece]:
 
 
 def escaped(text: str) -> str:
-    """A pattern that only this text satisfies."""
+    """A pattern that matches only this text."""
     return _SPECIAL.sub(r"\\\1", text)
 
 
-def pattern_of(found: list[Piece]) -> str:
-    """The pattern, with backslash escapes."""
-    return "".join(piece.value if isinstance(piece, Wildcard) else escaped(piece) for piece in found)
+def pattern_of(found: list[LikePiece]) -> str:
+    """The pattern made of these pieces, with backslash escapes."""
+    return "".join(piece.value if isinstance(piece, LikeWildcard) else escaped(piece) for piece in found)

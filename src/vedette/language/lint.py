@@ -1,33 +1,39 @@
-"""What is legal and yet hardly meant: filters that can never or always match, and parts that can never matter.
+"""Lints legal texts: filters that can never match or always match, and redundant parts.
 
-Every part is looked at in the direction in which it counts: below a NOT, what matters is when it is *false*.
+Every part is examined with the polarity in which it counts: below a NOT, it matters when it is *false*.
 A finding is reported at the smallest part that explains it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from typing import Literal as OneOf
 
 from vedette.errors import FilterError, LimitError, NotSupported
-from vedette.language.ast import Comparator, Comparison, In, IsNull, Literal, Range
-from vedette.language.checked import AndPart, Atom, Checked, NotPart, OrPart, Part, TruthPart
-from vedette.language.families import named
-from vedette.language.normalform import Conjunction, NormalForm
+from vedette.language.ast import Comparator, Comparison, In, IsNull, Literal, Range, Span
+from vedette.language.checked_tree import AndPart, Atom, CheckedExpression, NotPart, OrPart, Part, TruthPart
+from vedette.language.contradictions import Contradictions, by_column, constant_verdict, together, truth_word
+from vedette.language.evaluate import text_holds
+from vedette.language.normalform import Conjunction, NormalForm, Probe, TextProbe
 from vedette.language.normalise import normal_form
 from vedette.language.render import constant
-from vedette.language.valuesets import ValueSet, intersection, intersection_all, is_subset, union_all
+from vedette.language.type_families import named
+from vedette.language.valuesets import intersection_all, is_subset, union_all
 from vedette.schema.columns import Column
+from vedette.schema.types import Kind
 
-_CONJUNCTIONS = 256  # of a part that is looked at; larger ones are taken on trust
+_CONJUNCTIONS = 256  # of a part that is examined; larger ones are not linted
 _PARTS = 100  # of an AND or OR that are compared with each other
+_TEXTS = 100  # that an attribute may have, which are tried on its other tests
+_SHOWN = 100  # characters of a part in a message
 
 
 @dataclass(frozen=True, slots=True)
 class Lint:
-    """One finding, and where it is: [start, end) in the text."""
+    """One finding, at [start, end) in the text."""
 
     code: OneOf["never", "always", "redundant", "unbounded", "label"]
     message: str
@@ -40,7 +46,7 @@ class Lint:
         return FilterError(self.message, text=self.text, start=self.start, end=self.end, hint=self.hint).render()
 
 
-def lint(checked: Checked) -> tuple[Lint, ...]:
+def lint(checked: CheckedExpression) -> tuple[Lint, ...]:
     """All findings of a filter, or of the steps of a pattern, in the order of the text."""
     if checked.root is not None:
         found = list(_Linter(checked, "filter").findings(checked.root))
@@ -50,12 +56,14 @@ def lint(checked: Checked) -> tuple[Lint, ...]:
 
 
 def merged(lints: Iterable[Lint]) -> Iterable[Lint]:
-    """Of two findings about the same part the second says why: they become one."""
+    """Merge two findings about the same part, of which the second gives the reason, into one."""
     found: dict[tuple[str, int, int], Lint] = {}
     for each in lints:
         before = found.get((each.code, each.start, each.end))
-        if before is not None and before.message == each.message:
+        if before is not None and before.message.startswith(each.message):
             continue
+        if before is not None and each.message.startswith(before.message):
+            before = None
         if before is not None:
             each = replace(before, message=f"{before.message}: {each.message}", hint=before.hint or each.hint)
         found[each.code, each.start, each.end] = each
@@ -63,23 +71,37 @@ def merged(lints: Iterable[Lint]) -> Iterable[Lint]:
 
 
 class _Linter:
-    def __init__(self, checked: Checked, whole: str) -> None:
+    def __init__(self, checked: CheckedExpression, whole: str) -> None:
         self._checked = checked
         self._whole = whole
         self._forms: dict[tuple[int, bool], tuple[Part, NormalForm | None]] = {}
+        self._contradictions = Contradictions(self._form, self._text_of, lambda atom: _reason(atom)[0])
 
     def findings(self, root: Part) -> Iterator[Lint]:
         form = self._form(root, True)
         if isinstance(root, TruthPart):
             code: OneOf["never", "always"] = "always" if root.value else "never"
             verb = "matches" if root.value else "never matches"
-            yield self._found(code, root, f"this {self._whole} {verb}, whatever the event")
+            said = constant_verdict(root, self._text_of(root))
+            message = f"this {self._whole} {verb}, whatever the event"
+            yield self._found(code, root, message if said is None else f"{message}: {said}")
             return
-        if form is not None and not form.conjunctions:
-            yield self._found("never", root, f"this {self._whole} can never match")
-        elif form is not None and _is_always(form):
-            yield self._found("always", root, f"this {self._whole} matches every event")
-        yield from self._part(root, True)
+        below = list(self._part(root, True))
+        if form is None:
+            form = self._form_of_known(root)
+            never = form is not None and not form.conjunctions
+        else:
+            never = not form.conjunctions
+            if _is_always(form):
+                yield self._found("always", root, f"this {self._whole} matches every event")
+        if never:
+            why = self._contradictions.why(root)
+            here = [each for each in below if each.code == "never" and _span(each) == _span(root.node.span)]
+            hint = next((each.hint for each in here if each.hint is not None), None)
+            message = f"this {self._whole} can never match" + (f": {why}" if why else "")
+            yield self._found("never", root, message, hint)
+            below = [each for each in below if each not in here]
+        yield from below
 
     def _part(self, part: Part, positive: bool) -> Iterator[Lint]:
         if isinstance(part, NotPart):
@@ -99,19 +121,16 @@ class _Linter:
     # ------------------------------------------------------------ one test
 
     def _never(self, atom: Atom, positive: bool) -> Lint:
-        text = self._checked.text_of(atom)
         why, hint = _reason(atom)
-        state = "true" if positive else "false"
-        return self._found("never", atom, f"{text} can never be {state}{why}", hint)
+        return self._found("never", atom, f"{self._text_of(atom)} can never be {truth_word(positive)}{why}", hint)
 
     # ------------------------------------------------------------ parts of which all must hold
 
     def _all_of(self, whole: AndPart | OrPart, positive: bool) -> Iterator[Lint]:
         form = self._form(whole, positive)
         forms = [self._form(part, positive) for part in whole.parts]
-        if form is None:  # what depends on other events is left to them
-            known = tuple(part for part, each in zip(whole.parts, forms, strict=True) if each is not None)
-            form = self._form(replace(whole, parts=known), positive) if len(known) > 1 else None
+        if form is None:
+            form = self._form_of_known(whole, positive)
         if form is not None and not form.conjunctions:
             if all(each is None or each.conjunctions for each in forms):
                 yield self._clash(whole, positive)
@@ -122,16 +141,14 @@ class _Linter:
         yield from self._redundant(whole.parts, positive, every=True)
 
     def _clash(self, whole: AndPart | OrPart, positive: bool) -> Lint:
-        state = "true" if positive else "false"
-        for _, entries in self._by_column(whole.parts[:_PARTS], positive).items():
-            for place, (part, values) in enumerate(entries):
-                for other, others in entries[:place]:
-                    if intersection(values, others).is_empty:
-                        both = f"{self._checked.text_of(other)} and {self._checked.text_of(part)}"
-                        start, end = other.node.span.start, part.node.span.end
-                        text = self._checked.text
-                        return Lint("never", f"{both} can never both be {state}", start, end, text)
-        return self._found("never", whole, f"these can never all be {state} together")
+        pair = self._contradictions.pair(whole, positive)
+        if pair is None:
+            why = self._contradictions.together(whole, positive)
+            return self._found("never", whole, why or f"these can never all be {truth_word(positive)} together")
+        said = together([self._text_of(each) for each in pair], positive)
+        if len(whole.parts) == len(pair):
+            return self._found("never", whole, said)
+        return Lint("never", said, pair[0].node.span.start, pair[1].node.span.end, self._checked.text)
 
     # ------------------------------------------------------------ parts of which one must hold
 
@@ -159,11 +176,11 @@ class _Linter:
     # ------------------------------------------------------------ parts beside others
 
     def _redundant(self, parts: Sequence[Part], positive: bool, every: bool) -> Iterator[Lint]:
-        """Parts that the others on the same column make idle; of equal ones the later."""
+        """Find parts that others on the same column make redundant; of equal parts, the later one."""
         if len(parts) > _PARTS:
             return
         named_already: set[int] = set()
-        for _, entries in self._by_column(parts, positive).items():
+        for _, entries in by_column(self._form, parts, positive).items():
             left = list(entries)
             for entry in reversed(entries):
                 others = [each for each in left if each is not entry]
@@ -193,21 +210,21 @@ class _Linter:
         beside = " and ".join(self._checked.text_of(each) for each in enough)
         return self._found("redundant", part, f"{self._checked.text_of(part)} adds nothing beside {beside}")
 
-    def _by_column(self, parts: Sequence[Part], positive: bool) -> dict[Column, list[tuple[Part, ValueSet[Any]]]]:
-        """The parts that ask one thing of one column, by column."""
-        made: dict[Column, list[tuple[Part, ValueSet[Any]]]] = {}
-        for part in parts:
-            form = self._form(part, positive)
-            if form is None or len(form.conjunctions) != 1:
-                continue
-            (one,) = form.conjunctions
-            if len(one.values) == 1 and not one.probes:
-                column, values = one.values[0]
-                made.setdefault(column, []).append((part, values))
-        return made
+    def _form_of_known(self, whole: Part, positive: bool = True) -> NormalForm | None:
+        """As `_form`, of only those parts of an AND whose forms are known, i.e. that depend on the event alone."""
+        if not isinstance(whole, AndPart | OrPart) or isinstance(whole, AndPart) != positive:
+            return None
+        known = tuple(part for part in whole.parts if self._form(part, positive) is not None)
+        return self._form(replace(whole, parts=known), positive) if len(known) > 1 else None
+
+    def _text_of(self, part: Part) -> str:
+        """A part as messages show it: on one line, truncated, and in parentheses if it is an AND or OR."""
+        text = " ".join(self._checked.text_of(part).split())
+        short = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+        return f"({short})" if isinstance(part, AndPart | OrPart) else short
 
     def _form(self, part: Part, positive: bool) -> NormalForm | None:
-        """When the part is true (false); None if that is unknown or too large."""
+        """The normal form of the part being true (or false); None if that is unknown or too large."""
         key = (id(part), positive)
         if key not in self._forms:
             try:
@@ -216,7 +233,9 @@ class _Linter:
                 form = None
             if form is not None and form.vetoes:
                 form = None
-            self._forms[key] = part, form  # the part is kept, so that its id stays its own
+            if form is not None:
+                form = replace(form, conjunctions=tuple(filter(_is_possible, form.conjunctions)))
+            self._forms[key] = part, form  # the part is referenced, so that its id is not reused
         return self._forms[key][1]
 
     def _found(
@@ -226,11 +245,41 @@ class _Linter:
         return Lint(code, message, span.start, span.end, self._checked.text, hint)
 
 
+def _is_possible(conjunction: Conjunction) -> bool:
+    """Whether, for attributes restricted to a few texts, some text passes all tests of the conjunction."""
+    left: dict[Column, list[str]] = {}
+    for column, values in conjunction.values:
+        points = [each.point for each in values.intervals[:_TEXTS]]
+        few = len(values.intervals) <= _TEXTS and not values.null
+        if few and column.type.kind is Kind.STRING and all(isinstance(each, bytes) for each in points):
+            with suppress(UnicodeDecodeError):  # no text has such a key
+                left[column] = [each.decode(errors="surrogatepass") for each in points if isinstance(each, bytes)]
+    for column, probe in conjunction.probes:
+        if column in left and all(isinstance(test, TextProbe) for test in probe.tests):
+            left[column] = [text for text in left[column] if _passes(probe, text)]
+            if not left[column]:
+                return False
+    return True
+
+
+def _passes(probe: Probe, text: str) -> bool:
+    holds = (
+        text_holds(test.kind, test.pattern, text, escape="\\", ignore_case=test.ignore_case)
+        for test in probe.tests
+        if isinstance(test, TextProbe)
+    )
+    return any(holds) is probe.positive
+
+
 def _asks_for_null(part: Part) -> bool:
-    """A test for null: people add it to be clear, where three-valued logic would not need it."""
+    """Whether the part is a test for null, which people add for clarity even if three-valued logic does not need it."""
     if isinstance(part, NotPart):
         return _asks_for_null(part.part)
     return isinstance(part, Atom) and isinstance(part.test, IsNull)
+
+
+def _span(found: Lint | Span) -> tuple[int, int]:
+    return found.start, found.end
 
 
 _ALWAYS = (Conjunction(),)
@@ -241,7 +290,7 @@ def _is_always(form: NormalForm) -> bool:
 
 
 def _is_presence(form: NormalForm) -> Column | None:
-    """The column of which the form asks no more than that it has a value."""
+    """The column, if the form only requires that it has a value."""
     if len(form.conjunctions) != 1:
         return None
     (one,) = form.conjunctions
@@ -252,7 +301,7 @@ def _is_presence(form: NormalForm) -> Column | None:
 
 
 def _reason(atom: Atom) -> tuple[str, str | None]:
-    """Why a test that can never hold cannot, and what may have been meant."""
+    """Why a test can never hold, and a hint at what may have been meant."""
     test, path = atom.test, atom.column.name
     if isinstance(test, Comparison) and isinstance(test.right, Literal):
         if test.right.value is None:

@@ -1,4 +1,4 @@
-"""Constants that are written as text: what each may look like, and what it stands for.
+"""Parses constants that are written as text, and checks the patterns of text tests.
 
 Every function raises ValueError with a message for people; the parser adds the place.
 """
@@ -20,7 +20,7 @@ from vedette.language.hints import shortened
 from vedette.schema import keys
 
 
-class TooLarge(ValueError):
+class LiteralTooLarge(ValueError):
     """A constant over a limit."""
 
 
@@ -30,7 +30,7 @@ class TooLarge(ValueError):
 def read_number(text: str) -> int | float:
     """An int of any size (within the limit on its digits), or a float64."""
     if len(text) > limits.NUMBER_CHARACTERS:
-        raise TooLarge(f"a number of {len(text):,} characters: the limit is {limits.NUMBER_CHARACTERS:,}")
+        raise LiteralTooLarge(f"a number of {len(text):,} characters: the limit is {limits.NUMBER_CHARACTERS:,}")
     if text.isdigit():
         return int(text)
     number = float(text)
@@ -40,9 +40,9 @@ def read_number(text: str) -> int | float:
 
 
 def read_float(text: str) -> float:
-    """`float '…'`: for what no number can say, such as 'nan' and 'inf'."""
+    """`float '…'`, for values that have no number literal, such as 'nan' and 'inf'."""
     if len(text) > limits.NUMBER_CHARACTERS:
-        raise TooLarge(f"a number of {len(text):,} characters: the limit is {limits.NUMBER_CHARACTERS:,}")
+        raise LiteralTooLarge(f"a number of {len(text):,} characters: the limit is {limits.NUMBER_CHARACTERS:,}")
     try:
         number = float(text)
     except ValueError:
@@ -62,7 +62,7 @@ def read_timestamp(text: str) -> dt.datetime:
 
 
 def read_network(text: str) -> str:
-    """A network in its usual notation; bits set behind the prefix are dropped."""
+    """A network in canonical notation; bits set after the prefix are dropped."""
     try:
         if "%" not in text:  # no zones: a network has none
             return str(ipaddress.ip_network(text.strip(), strict=False))
@@ -75,7 +75,7 @@ def read_region(text: str) -> Region:
     """Well-known text of a proper POLYGON or MULTIPOLYGON."""
     if not text.lstrip()[:12].upper().startswith(("POLYGON", "MULTIPOLYGON")) or "\0" in text:
         raise ValueError(f"'{shortened(text)}' is not a region such as 'POLYGON((0 0, 1 0, 1 1, 0 0))'")
-    with np.errstate(all="ignore"):  # GEOS meets an overflowing coordinate and says so by a floating-point flag
+    with np.errstate(all="ignore"):  # an overflowing coordinate makes GEOS set a floating-point flag
         keys.read_region(text)
     return Region(text)
 
@@ -89,7 +89,7 @@ def box(west: float, south: float, east: float, north: float) -> Region:
 
 
 def check_place(longitude: float, latitude: float) -> None:
-    """The centre of a great-circle distance has to lie on the sphere."""
+    """ValueError if the centre of a great-circle distance is not on the sphere."""
     if -180 <= longitude <= 180 and -90 <= latitude <= 90:
         return
     swapped = "; the longitude comes first" if -90 <= longitude <= 90 and -180 <= latitude <= 180 else ""
@@ -123,15 +123,15 @@ _LONGEST: Final = 2**63 - 1
 def duration(number: float, unit: str) -> int:
     """A length of time in microseconds, to the nearest one."""
     if abs(number) > _LONGEST:
-        raise TooLarge("a length of time over 292,000 years")
+        raise LiteralTooLarge("a length of time over 292,000 years")
     microseconds = round(number * MICROSECONDS[unit])
     if abs(microseconds) > _LONGEST:
-        raise TooLarge("a length of time over 292,000 years")
+        raise LiteralTooLarge("a length of time over 292,000 years")
     return microseconds
 
 
 def microseconds_since_epoch(moment: dt.datetime) -> int:
-    """A timestamp as a time condition holds it."""
+    """A timestamp in microseconds since the epoch, as time conditions store it."""
     return keys.timestamp_key(moment)
 
 
@@ -139,7 +139,7 @@ def microseconds_since_epoch(moment: dt.datetime) -> int:
 
 
 def event_pattern_fields(pattern: str) -> int:
-    """How many fields an event pattern has, with its alternatives written out; ValueError if it is none."""
+    """The number of fields of an event pattern with its alternatives expanded; ValueError if it is invalid."""
     from vedette.language.documents import PatternError, parse
 
     try:
@@ -150,7 +150,7 @@ def event_pattern_fields(pattern: str) -> int:
 
 
 def check_like(pattern: str, escape: str) -> None:
-    """The escape character of LIKE stands before `%`, `_` or itself, as in Spark."""
+    """ValueError if the escape character of LIKE is followed by anything but `%`, `_` or itself, as in Spark."""
     if len(escape) != 1 or escape in "%_":
         raise ValueError("the escape is one character, and neither % nor _")
     at = pattern.find(escape)
@@ -166,7 +166,7 @@ def check_like(pattern: str, escape: str) -> None:
 
 @functools.lru_cache(maxsize=4096)
 def regex_instructions(pattern: str, ignore_case: bool) -> int:
-    """The size of a regular expression's RE2 program; ValueError if it is none."""
+    """The size of a regular expression's RE2 program; ValueError if the expression is invalid."""
     import re2
 
     options = re2.Options()
@@ -179,5 +179,5 @@ def regex_instructions(pattern: str, ignore_case: bool) -> int:
         reason = error.args[0] if error.args else ""
         said = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
     if "too large" in said or "repetition size" in said or "too deeply" in said:
-        raise TooLarge(f"the regular expression is too large: {said}")
+        raise LiteralTooLarge(f"the regular expression is too large: {said}")
     raise ValueError(f"not a regular expression: {said}")

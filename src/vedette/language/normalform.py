@@ -1,13 +1,13 @@
-"""The normal form that every dialect arrives at: an OR of conjunctions, each literal over one column, with exceptions.
+"""The normal form of filters: an OR of conjunctions, each literal over one column, with vetoes for exceptions.
 
 A filter matches when it is *true*, so after negation has been pushed to the atoms a literal is just a set:
 those values (null among them or not) that satisfy it. Literals over an ordered column are `ValueSet`s and
 merge by intersection (within a conjunction) and union (within a disjunction). What has no useful order
 - contains, regular expressions, geometry, lists - is a `Probe`: a set of elementary tests of which one
-must hold, asked once per distinct value.
+must hold, evaluated once per distinct value.
 
-Filters with many exceptions would become too many conjunctions. These have vetoes, conjunctions too: an event that
-satisfies one of them does not match (see `vedette.language.exceptions`).
+Filters with many exceptions would become too many conjunctions. They get vetoes, which are conjunctions too: an event
+that satisfies one of them does not match (see `vedette.language.vetoes`).
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from typing import Literal as OneOf
 from typing import TypeAlias
 
 from vedette.language.ast import Point, Region, TextKind
-from vedette.language.valuesets import ValueSet
+from vedette.language.valuesets import AnySet
 from vedette.schema.columns import Column
 
 
 @dataclass(frozen=True, slots=True)
 class TextProbe:
-    """An elementary test of a string that is not an interval. `pattern` of `like` is with backslash escapes.
+    """An elementary test of a string that is not an interval; the `pattern` of `like` has backslash escapes.
 
-    `ignore_case` compares `lower()` of both sides; the pattern is in lower case already. `matches` never has it:
+    `ignore_case` compares `lower()` of both sides; the pattern is already in lower case. `matches` never has it:
     its pattern begins with `(?i)` instead.
     """
 
@@ -43,7 +43,7 @@ class RegionProbe:
 
 @dataclass(frozen=True, slots=True)
 class NearProbe:
-    """Within a great-circle distance."""
+    """A point within a great-circle distance of a centre."""
 
     centre: Point
     metres: float
@@ -59,7 +59,7 @@ class ElementProbe:
     """
 
     quantifier: OneOf["any", "all"]
-    test: ValueSet[int] | ValueSet[bytes] | TextProbe | RegionProbe | NearProbe
+    test: AnySet | TextProbe | RegionProbe | NearProbe
 
 
 Elementary: TypeAlias = TextProbe | RegionProbe | NearProbe | ElementProbe
@@ -67,7 +67,7 @@ Elementary: TypeAlias = TextProbe | RegionProbe | NearProbe | ElementProbe
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Some of the tests holds (`positive`), or the value is present and none does (`not positive`).
+    """An OR of tests: one of them holds (`positive`), or the value is present and none holds (`not positive`).
 
     For `ElementProbe`s "does not hold" means that the quantified comparison is *false*, not unknown.
     """
@@ -78,18 +78,18 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Conjunction:
-    """All of these hold. At most one value set per column; any number of probes.
+    """An AND of literals: at most one value set per column, and any number of probes.
 
-    Of columns without an order (places, lists) the value set is all values or null: `is not null`, `is null`.
+    Of columns without an order (points, regions, lists) the value set is all values or null: `is not null`, `is null`.
     """
 
-    values: tuple[tuple[Column, ValueSet[int] | ValueSet[bytes]], ...] = ()
+    values: tuple[tuple[Column, AnySet], ...] = ()
     probes: tuple[tuple[Column, Probe], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class NormalForm:
-    """An OR of conjunctions, except where a veto holds: none is never true, an empty conjunction is always true."""
+    """An OR of conjunctions, except where a veto holds; without any it is never true, with an empty one always."""
 
     conjunctions: tuple[Conjunction, ...]
     vetoes: tuple[Conjunction, ...] = ()

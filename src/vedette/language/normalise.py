@@ -1,9 +1,9 @@
-"""From a checked filter to its normal form: an OR of conjunctions, each literal over one column.
+"""Brings a checked filter to its normal form: an OR of conjunctions, each literal over one column.
 
 1. Negation is pushed down to the tests, and literals over one column merge: by intersection within an AND, by union
    within an OR. So `x > 5 and x < 10 and x != 7` is one set, and a hundred `contains` joined by OR are one probe.
-2. Of ANDs that would become very many conjunctions, some ORs are left out, and become vetoes
-   (`vedette.language.exceptions`).
+2. In ANDs that would become very many conjunctions, some ORs are replaced by vetoes
+   (`vedette.language.vetoes`).
 3. The number of conjunctions is computed, and refused if it is over the limit, before any of them is made.
 4. ANDs are distributed over ORs (`vedette.language.forms`); conjunctions that cannot be true are dropped on the way.
 5. `vedette.language.simplify` makes the result smaller.
@@ -17,13 +17,22 @@ from typing import Any, TypeAlias
 
 from vedette.errors import LimitError, NotSupported
 from vedette.language import limits
-from vedette.language.asked import asked
 from vedette.language.ast import Comparator
-from vedette.language.checked import AndPart, Atom, Checked, NotPart, OrPart, PairAtom, Part, Residual, TruthPart
-from vedette.language.exceptions import with_exceptions
-from vedette.language.forms import All, Form, disjoined, distributed, size, tidied
+from vedette.language.checked_tree import (
+    AndPart,
+    Atom,
+    CheckedExpression,
+    NotPart,
+    OrPart,
+    PairAtom,
+    Part,
+    Residual,
+    TruthPart,
+)
+from vedette.language.forms import AndForm, Form, disjoined, distributed, size, tidied
 from vedette.language.normalform import NormalForm, Probe
 from vedette.language.simplify import not_refused, simplified
+from vedette.language.truth_sets import truth_set
 from vedette.language.valuesets import (
     NOTHING,
     NULL,
@@ -33,6 +42,7 @@ from vedette.language.valuesets import (
     complement,
     intersection_all,
 )
+from vedette.language.vetoes import with_exceptions
 from vedette.schema.columns import Column
 
 Values: TypeAlias = ValueSet[Any]
@@ -40,7 +50,7 @@ Values: TypeAlias = ValueSet[Any]
 TESTS_PER_CONJUNCTION = 32  # on average, at the limit of conjunctions
 
 
-def normalise(checked: Checked, limit: int = limits.CONJUNCTIONS, most: int | None = None) -> NormalForm:
+def normalise(checked: CheckedExpression, limit: int = limits.CONJUNCTIONS, most: int | None = None) -> NormalForm:
     """The normal form of a filter; LimitError if it would have more than `limit` conjunctions.
 
     It has vetoes where an AND would become more than `most` conjunctions, and they make it smaller.
@@ -53,12 +63,12 @@ def normalise(checked: Checked, limit: int = limits.CONJUNCTIONS, most: int | No
 def normal_form(
     part: Part, positive: bool = True, limit: int = limits.CONJUNCTIONS, text: str = "", most: int | None = None
 ) -> NormalForm:
-    """When a part of a filter is true (`positive`), or when it is false."""
+    """The normal form of a part of a filter being true (`positive`) or false."""
     form = _form(part, positive)
-    if isinstance(form, All) and not form.anys:
+    if isinstance(form, AndForm) and not form.anys:
         single = tidied(form)
         return NormalForm(() if single is None else (single,))
-    wider, vetoes = (form if isinstance(form, list) else [form]), list[All]()
+    wider, vetoes = (form if isinstance(form, list) else [form]), list[AndForm]()
     found = size(wider)
     if found[0] > (most := limits.DISTRIBUTED if most is None else most):
         wider, vetoes = with_exceptions(wider, most)
@@ -80,20 +90,20 @@ def _form(part: Part, positive: bool) -> Form:
 
 
 def _truth(part: TruthPart, positive: bool) -> Form:
-    return All() if part.value is positive else []
+    return AndForm() if part.value is positive else []
 
 
 def _atom(part: Atom, positive: bool) -> Form:
-    found = asked(part, positive)
+    found = truth_set(part, positive)
     if isinstance(found, Probe):
-        return All({}, [(part.column, found)])
+        return AndForm({}, [(part.column, found)])
     return _literal(part.column, found)
 
 
 def _literal(column: Column, values: Values) -> Form:
     if values.is_empty:
         return []
-    return All() if values.is_everything else All({column: values})
+    return AndForm() if values.is_everything else AndForm({column: values})
 
 
 _LESS: Values = ValueSet((Interval(None, 1),))
@@ -111,20 +121,20 @@ _SIGNS: dict[Comparator, Values] = {
 
 
 def _pair(part: PairAtom, positive: bool) -> Form:
-    """Two attributes; the comparison's column is missing where one of them is, so `<=>` looks at both as well."""
+    """A comparison of two attributes; its column is missing if one of them is, so `<=>` tests both as well."""
     left, right, same = part.left, part.right, part.test.op is Comparator.SAME
     if left.path == right.path:
         holds = _SIGNS[part.test.op].contains(1) is positive
         if same:
-            return All() if positive else []
+            return AndForm() if positive else []
         return _literal(left, PRESENT if holds else NOTHING)
     values = _SIGNS[part.test.op]
-    compared = All({part.column: values if positive else complement(values)})
+    compared = AndForm({part.column: values if positive else complement(values)})
     if not same:
         return compared
     if positive:
-        return [compared, All({left: NULL, right: NULL})]
-    return [compared, All({left: NULL, right: PRESENT}), All({left: PRESENT, right: NULL})]
+        return [compared, AndForm({left: NULL, right: NULL})]
+    return [compared, AndForm({left: NULL, right: PRESENT}), AndForm({left: PRESENT, right: NULL})]
 
 
 def _residual(part: Residual, positive: bool) -> Form:
@@ -155,11 +165,11 @@ _FORMS: dict[type, Callable[[Any, bool], Form]] = {
 
 
 def _all_of(parts: Iterable[Part], positive: bool) -> Form:
-    """Tests of one column become one set."""
+    """The AND of parts; tests of one column become one set."""
     sets: dict[Column, Values] = {}
     repeated: dict[Column, list[Values]] = {}
     probes: list[tuple[Column, Probe]] = []
-    anys: list[list[All]] = []
+    anys: list[list[AndForm]] = []
 
     def add(column: Column, values: Values) -> None:
         before = sets.setdefault(column, values)
@@ -167,8 +177,8 @@ def _all_of(parts: Iterable[Part], positive: bool) -> Form:
             repeated.setdefault(column, [before]).append(values)
 
     for part in parts:
-        if type(part) is Atom:  # the usual case, without an All in between
-            found = asked(part, positive)
+        if type(part) is Atom:  # fast path for the usual case, without an AndForm in between
+            found = truth_set(part, positive)
             if type(found) is Probe:
                 probes.append((part.column, found))
             else:
@@ -191,7 +201,7 @@ def _all_of(parts: Iterable[Part], positive: bool) -> Form:
             return []
         if values.null and values.is_everything:
             del sets[column]
-    return All(sets, probes, anys)
+    return AndForm(sets, probes, anys)
 
 
 def _any_of(parts: Iterable[Part], positive: bool) -> Form:

@@ -1,4 +1,4 @@
-"""Operands: attributes, constants, variables, arithmetic over them, and what else can stand where one is expected."""
+"""Parses operands: attributes, constants, variables, arithmetic over them, and whatever may occur in their place."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Literal as OneOf
 from vedette.errors import FilterError
 from vedette.language import ast, limits, literals
 from vedette.language.ast import EVERYTHING, Arithmetic, Attribute, Literal, Reading, Span
-from vedette.language.cursor import WORDS, Cursor
-from vedette.language.lexer import JOIN, NAME, NUMBER, STRING, VARIABLE
+from vedette.language.cursor import WORDS, TokenCursor
+from vedette.language.lexer import JOIN, NAME, NUMBER, STRING, VARIABLE, backticked
 
-# What parentheses may hold: only what follows tells whether `(x)` is an operand or a condition.
-Term: TypeAlias = ast.Filter | ast.Operand
+# The content of parentheses: only what follows them shows whether `(x)` is an operand or a condition.
+OperandOrFilter: TypeAlias = ast.Filter | ast.Operand
 
 CONDITIONS: Final[frozenset[type]] = frozenset(get_args(ast.Filter))
 _PRECEDENCE: Final = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
@@ -25,21 +25,21 @@ _BEFORE_CONDITIONS: Final = frozenset({"", "and", "or", "not", "(", "["})
 
 
 def dual(operand: ast.Operand) -> ast.Operand:
-    """The operand of a test that is negated behind it: `any(x) not in s` is `not all(x) in s`."""
-    if isinstance(operand, ast.Quantified):
-        return ast.Quantified("all" if operand.quantifier == "any" else "any", operand.attribute, operand.span)
+    """The operand of a test that is negated after it: `any(x) not in s` is `not all(x) in s`."""
+    if isinstance(operand, ast.QuantifiedAttribute):
+        return ast.QuantifiedAttribute("all" if operand.quantifier == "any" else "any", operand.attribute, operand.span)
     return operand
 
 
-class OperandParser(Cursor, abc.ABC):
-    """Reads operands, as far as they can be told from conditions without looking behind them."""
+class OperandParser(TokenCursor, abc.ABC):
+    """The part of the parser that reads operands; what follows may show that one is a condition."""
 
-    height = 0  # of the arithmetic that was read last
-    in_step = False  # join variables are allowed
+    height = 0  # of the arithmetic that was parsed last
+    in_step = False  # whether join variables are allowed
 
     @abc.abstractmethod
-    def disjunction(self) -> Term:
-        """What stands between parentheses."""
+    def disjunction(self) -> OperandOrFilter:
+        """The content of parentheses."""
 
     # ------------------------------------------------------------ with arithmetic
 
@@ -48,27 +48,27 @@ class OperandParser(Cursor, abc.ABC):
         at = self.at
         return self.as_operand(self.term(), at)
 
-    def as_operand(self, term: Term, at: int) -> ast.Operand:
-        """The term that began at a token, if it is an operand."""
+    def as_operand(self, term: OperandOrFilter, at: int) -> ast.Operand:
+        """The term that began at a token, which must be an operand."""
         if type(term) in CONDITIONS:
             raise self.no_operand(term, at)
         return cast("ast.Operand", term)
 
-    def no_operand(self, term: Term, at: int) -> FilterError:
-        """The error that a condition stands where a value should."""
+    def no_operand(self, term: OperandOrFilter, at: int) -> FilterError:
+        """The error for a condition where a value is expected."""
         help = "a condition is true or false by itself: join it with 'and' or 'or'"
         if isinstance(term, ast.Call):
             help = f"an operator is true or false; let it bind a variable: {term.name}(…, ?v) and ?v > 1"
         return self.error("expected a value, found a condition", self.starts[at], self.ends[self.at - 1], help)
 
-    def term(self, least: int = 0) -> Term:
-        """An atom and the operators behind it that bind more tightly than `least`."""
+    def term(self, least: int = 0) -> OperandOrFilter:
+        """An atom and the operators after it that bind more tightly than `least`."""
         left = self.atom()
         if _PRECEDENCE.get(self.tags[self.at], 0) > least:
             return self.arithmetic(left, least)
         return left
 
-    def arithmetic(self, term: Term, least: int) -> ast.Operand:
+    def arithmetic(self, term: OperandOrFilter, least: int) -> ast.Operand:
         """`left op right op …`, from left to right."""
         first = self.at - 1
         left = self.as_operand(term, first)
@@ -90,7 +90,7 @@ class OperandParser(Cursor, abc.ABC):
         return Arithmetic(_OPERATORS[op], left, right, self.span_from(left.span.start))
 
     def _refuse_unquoted_date(self, first: int) -> None:
-        """2024-05-01 is arithmetic, but nobody means it so."""
+        """Refuse 2024-05-01, which is arithmetic but surely meant as a date."""
         if self.tags[first : first + 5] == [NUMBER, "-", NUMBER, "-", NUMBER]:
             start, end = self.starts[first], self.ends[first + 4]
             year, _, month, _, day = (len(text) for text in self.texts[first : first + 5])
@@ -100,8 +100,8 @@ class OperandParser(Cursor, abc.ABC):
 
     # ------------------------------------------------------------ atoms
 
-    def atom(self) -> Term:
-        """One operand without arithmetic, a call, `exists x`, or what stands in parentheses."""
+    def atom(self) -> OperandOrFilter:
+        """One operand without arithmetic, a call, `exists x`, or a parenthesised expression."""
         at = self.at
         tag = self.tags[at]
         if tag == NAME:
@@ -123,7 +123,7 @@ class OperandParser(Cursor, abc.ABC):
         raise self.wrong("a condition" if before in _BEFORE_CONDITIONS else "a value")
 
     def literal(self, value: ast.Constant, first: int) -> Literal:
-        """A constant that the tokens from `first` to this one stand for."""
+        """A constant whose text is the tokens from `first` to this one."""
         self.at += 1
         self.nodes += 1
         return Literal(value, Span(self.starts[first], self.ends[self.at - 1]))
@@ -136,16 +136,17 @@ class OperandParser(Cursor, abc.ABC):
         return self.literal(int(text) if short else self.checked(literals.read_number, at), at)
 
     def attribute(self) -> Attribute:
-        """A path; here a contextual keyword is a name too."""
+        """A path; contextual keywords are names here."""
         at = self.at
         if self.tags[at] not in WORDS:
-            raise self.wrong("the name of an attribute")
+            help = f"a name stands in backticks: {backticked(self.texts[at])}" if self.tags[at] == STRING else None
+            raise self.wrong("the name of an attribute", help=help)
         self.at = at + 1
         self.nodes += 1
         return Attribute(self.texts[at], Span(self.starts[at], self.ends[at]))
 
-    def word_or_call(self) -> Term:
-        """A contextual keyword that is a name here."""
+    def word_or_call(self) -> OperandOrFilter:
+        """A name or call that may be a contextual keyword."""
         return self.call() if self.tags[self.at + 1] == "(" else self.attribute()
 
     def call(self) -> ast.Call:
@@ -166,9 +167,9 @@ class OperandParser(Cursor, abc.ABC):
         return ast.Call(self.texts[at], tuple(arguments), self.span_from(self.starts[at]))
 
     def is_view(self) -> bool:
-        """Whether a view stands here: its name, not in backticks, and in parentheses one path or `*`.
+        """Whether the next tokens are a view: its name, not in backticks, and in parentheses one path or `*`.
 
-        An operator may have the name of a view: what is no value that is compared is a call of it.
+        An operator may have the name of a view: where no value is compared, it is a call of the operator.
         """
         at = self.at
         if self.texts[at].lower() not in _READINGS or self.text[self.starts[at]] == "`":
@@ -187,7 +188,7 @@ class OperandParser(Cursor, abc.ABC):
         attribute = Attribute(self.texts[inside], Span(self.starts[inside], self.ends[inside]))
         return ast.View(_READINGS[self.texts[at].lower()], attribute, Span(self.starts[at], self.ends[at + 3]))
 
-    def group(self) -> Term:
+    def group(self) -> OperandOrFilter:
         """`( … )`, an operand or a condition."""
         at = self.at
         self.deeper()
@@ -197,10 +198,13 @@ class OperandParser(Cursor, abc.ABC):
         self.depth -= 1
         return term
 
-    def exists(self) -> Term:
-        """`exists x`, `exists(x)`; an attribute of that name where none follows."""
+    def exists(self) -> OperandOrFilter:
+        """`exists x`, `exists(x)`; an attribute of that name if none follows."""
         at = self.at
         following = self.tags[at + 1]
+        if following == STRING:
+            self.at = at + 1
+            return self.attribute()  # which is refused
         if following not in WORDS and following not in ("(", VARIABLE, JOIN):
             return self.attribute()
         self.at = at + 1
@@ -211,7 +215,7 @@ class OperandParser(Cursor, abc.ABC):
         span = self.span_from(self.starts[at])
         return ast.Not(ast.IsNull(dual(operand), span), span)
 
-    def quantified(self) -> Term:
+    def quantified(self) -> OperandOrFilter:
         """`any(tags)`, `all(tags)`."""
         at = self.at
         if self.tags[at + 1] != "(":
@@ -221,13 +225,13 @@ class OperandParser(Cursor, abc.ABC):
         self.expect(")", help=f"{self.tags[at]}(…) holds the name of one list: {self.tags[at]}(tags) = 'x'")
         self.nodes += 1
         quantifier: OneOf["any", "all"] = "any" if self.tags[at] == "any" else "all"
-        return ast.Quantified(quantifier, attribute, self.span_from(self.starts[at]))
+        return ast.QuantifiedAttribute(quantifier, attribute, self.span_from(self.starts[at]))
 
     def named_constant(self) -> Literal:
         """`true`, `false`, `null`."""
         return self.literal(_NAMED_CONSTANTS[self.tags[self.at]], self.at)
 
-    def signed(self) -> Term:
+    def signed(self) -> OperandOrFilter:
         """`-5`, `+5`; `-x` is `0 - x`."""
         at = self.at
         self.deeper()
@@ -264,16 +268,16 @@ class OperandParser(Cursor, abc.ABC):
 
     # ------------------------------------------------------------ constants with a type
 
-    def typed(self) -> Term:
-        """`timestamp '…'` and its like; a name where no string follows."""
+    def typed(self) -> OperandOrFilter:
+        """`timestamp '…'` and similar constants; a name if no string follows."""
         at = self.at
         if self.tags[at + 1] != STRING:
             return self.word_or_call()
         self.at = at + 1
         return self.literal(self.checked(literals.TYPED[self.tags[at]], at + 1), at)
 
-    def region(self) -> Term:
-        """`region '…'`, `region box(…)`; a name where neither follows."""
+    def region(self) -> OperandOrFilter:
+        """`region '…'`, `region box(…)`; a name if neither follows."""
         at = self.at
         if self.tags[at + 1] == "box" and self.tags[at + 2] == "(":
             region = self.area()
@@ -299,8 +303,8 @@ class OperandParser(Cursor, abc.ABC):
         except ValueError as problem:
             raise self.error(str(problem), self.starts[at], self.ends[self.at - 1]) from None
 
-    def point(self) -> Term:
-        """`point(x, y)`; a name where no parenthesis follows."""
+    def point(self) -> OperandOrFilter:
+        """`point(x, y)`; a name if no parenthesis follows."""
         at = self.at
         if self.tags[at + 1] != "(":
             return self.attribute()
@@ -341,7 +345,7 @@ class OperandParser(Cursor, abc.ABC):
         return -number if sign == "-" else number
 
 
-_ATOMS: Final[Mapping[str, Callable[[OperandParser], Term]]] = {
+_ATOMS: Final[Mapping[str, Callable[[OperandParser], OperandOrFilter]]] = {
     "(": OperandParser.group,
     "-": OperandParser.signed,
     "+": OperandParser.signed,

@@ -1,4 +1,4 @@
-"""Text -> AST: the way in."""
+"""Parses a text into its abstract syntax tree."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from vedette.language.patterns import PatternParser
 
 
 def parse(text: str) -> ast.Expression:
-    """A filter, or a pattern if it is made of steps `[ … ]`.
+    """Parse a filter, or a pattern if the text has steps `[ … ]`.
 
     FilterError says what is wrong and where; LimitError refuses what would cost too much.
     """
@@ -18,7 +18,7 @@ def parse(text: str) -> ast.Expression:
 
 
 def parse_filter(text: str) -> ast.Filter:
-    """A filter, which speaks of one event."""
+    """Parse a filter over one event."""
     _check_text(text)
     parser = PatternParser(text)
     if parser.is_pattern():
@@ -32,7 +32,7 @@ def parse_filter(text: str) -> ast.Filter:
 
 
 def _check_text(text: str) -> None:
-    """Refuse what is no text, or too long a one."""
+    """Refuse anything but a text, and texts that are too long."""
     if not isinstance(text, str):
         raise FilterError(f"a filter is text, not {type(text).__name__}")
     size = len(text)

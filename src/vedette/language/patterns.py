@@ -1,4 +1,4 @@
-"""Patterns over several events: steps in brackets, sequences, and / or, repetition, absence, time conditions."""
+"""Parses patterns over several events: steps in brackets, sequences, and / or, repetition, absence, time conditions."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _COMPARATORS: Final = {c.value: c for c in Comparator if c is not Comparator.SAM
 }
 
 
-class Part(NamedTuple):
-    """A sub-pattern with what the limits ask: its height, and its steps with repetitions written out."""
+class SizedPattern(NamedTuple):
+    """A sub-pattern with its size, for the limits: its height, and its steps with repetitions expanded."""
 
     pattern: ast.Pattern
     height: int
@@ -28,14 +28,14 @@ class Part(NamedTuple):
 
 
 class PatternParser(FilterParser):
-    """Reads whole patterns, and the filters in their steps."""
+    """The parser of whole patterns and of the filters in their steps."""
 
     labels: dict[str, int]  # label -> its token
     absent: set[str]
     used: list[tuple[str, int]]  # labels in time conditions, and their tokens
 
     def is_pattern(self) -> bool:
-        """The first thing that is neither a parenthesis nor `not` is a step."""
+        """Whether the text is a pattern: its first token that is neither a parenthesis nor `not` begins a step."""
         at = 0
         while self.tags[at] in ("(", "not"):
             at += 1
@@ -62,7 +62,7 @@ class PatternParser(FilterParser):
         return ast.Composite(part.pattern, tuple(by), within, span, tuple(by.values()))
 
     def check_labels(self) -> None:
-        """Every label in a time condition names a step that takes an event."""
+        """Check that every label in a time condition names a step that takes an event."""
         for label, at in self.used:
             if label in self.absent:
                 message = f"the step '{label}' must not happen, so it has no time"
@@ -75,33 +75,35 @@ class PatternParser(FilterParser):
 
     # ------------------------------------------------------------ sub-patterns
 
-    def either(self) -> Part:
+    def either(self) -> SizedPattern:
         """`p or q or …`."""
         start = self.starts[self.at]
         parts = [self.every()]
         while self.tags[self.at] == "or":
             self.at += 1
             parts.append(self.every())
-        return self.joined(parts, start, ast.Either)
+        return self.joined(parts, start, ast.PatternOr)
 
-    def every(self) -> Part:
+    def every(self) -> SizedPattern:
         """`p and q and …`."""
         start = self.starts[self.at]
         parts = [self.sequence()]
         while self.tags[self.at] == "and":
             self.at += 1
             parts.append(self.sequence())
-        return self.joined(parts, start, ast.Every)
+        return self.joined(parts, start, ast.PatternAnd)
 
-    def joined(self, parts: list[Part], start: int, kind: type[ast.Either] | type[ast.Every]) -> Part:
+    def joined(
+        self, parts: list[SizedPattern], start: int, kind: type[ast.PatternOr] | type[ast.PatternAnd]
+    ) -> SizedPattern:
         """Several parts as one node; one part as itself."""
         if len(parts) == 1:
             return parts[0]
         node = kind(tuple(part.pattern for part in parts), self.span_from(start))
         return self.part(node, 1 + max(part.height for part in parts), sum(part.steps for part in parts))
 
-    def part(self, pattern: ast.Pattern, height: int, steps: int) -> Part:
-        """A node that keeps within the limits."""
+    def part(self, pattern: ast.Pattern, height: int, steps: int) -> SizedPattern:
+        """A node whose size was checked against the limits."""
         self.nodes += 1
         self.check_nodes()
         if self.depth + height > limits.NESTING:
@@ -111,9 +113,9 @@ class PatternParser(FilterParser):
                 f"a pattern of more than {limits.PATTERN_STEPS:,} steps, with its repetitions written out",
                 self.at - 1,
             )
-        return Part(pattern, height, steps)
+        return SizedPattern(pattern, height, steps)
 
-    def sequence(self) -> Part:
+    def sequence(self) -> SizedPattern:
         """`p , q ; r`."""
         first = self.at
         parts = [self.element()]
@@ -123,7 +125,7 @@ class PatternParser(FilterParser):
             self.at += 1
             parts.append(self.element())
         for number, part in enumerate(parts):
-            if isinstance(part.pattern, ast.Absent):
+            if isinstance(part.pattern, ast.Absence):
                 self.check_absence(part.pattern.span, links[max(number - 1, 0) : number + 1], 0 < number < len(links))
         if len(parts) == 1:
             return parts[0]
@@ -131,14 +133,14 @@ class PatternParser(FilterParser):
         return self.part(node, 1 + max(part.height for part in parts), sum(part.steps for part in parts))
 
     def check_absence(self, span: Span, links: list[OneOf[",", ";"]], inside: bool) -> None:
-        """Something can only be absent between two other things."""
+        """Check that every absence is between two other parts."""
         if not inside:
             raise self.error("'not [ … ]' stands between two steps", span.start, span.end, "write [a] ; not [b] ; [c]")
         if "," in links:
             help = "between steps joined with ',' nothing can happen anyway: write [a] ; not [b] ; [c]"
             raise self.error("'not [ … ]' stands between two ';'", span.start, span.end, help)
 
-    def element(self) -> Part:
+    def element(self) -> SizedPattern:
         """A part of a sequence: `not [ … ]`, or a part that takes events."""
         at = self.at
         if self.tags[at] != "not":
@@ -149,10 +151,10 @@ class PatternParser(FilterParser):
         step = self.step()
         if step.label is not None:
             self.absent.add(step.label)
-        return self.part(ast.Absent(step, self.span_from(self.starts[at])), 1, 0)
+        return self.part(ast.Absence(step, self.span_from(self.starts[at])), 1, 0)
 
-    def repeated(self) -> Part:
-        """A step or group with what follows it: `{n}`, `{n,m}`, `@ ( … )`."""
+    def repeated(self) -> SizedPattern:
+        """A step or group with its suffixes: `{n}`, `{n,m}`, `@ ( … )`."""
         start = self.starts[self.at]
         part = self.primary()
         while True:
@@ -162,12 +164,12 @@ class PatternParser(FilterParser):
                 part = self.part(node, part.height + 1, part.steps * most)
             elif self.tags[self.at] == "@":
                 conditions = self.conditions()
-                node = ast.Conditioned(part.pattern, conditions, self.span_from(start))
+                node = ast.TimedPattern(part.pattern, conditions, self.span_from(start))
                 part = self.part(node, part.height + 1, part.steps)
             else:
                 return part
 
-    def primary(self) -> Part:
+    def primary(self) -> SizedPattern:
         """A step, or a sub-pattern in parentheses."""
         if self.tags[self.at] != "(":
             return self.part(self.step(), 0, 1)
@@ -222,7 +224,7 @@ class PatternParser(FilterParser):
         return least, most
 
     def count(self) -> int:
-        """How often something is repeated."""
+        """The number of repetitions."""
         at = self.at
         if self.tags[at] != NUMBER or not self.texts[at].isdigit():
             raise self.wrong("a whole number")

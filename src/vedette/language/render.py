@@ -1,4 +1,4 @@
-"""AST -> text: the canonical way to write an expression. `parse(render(x)) == x`."""
+"""Writes an AST as canonical text: `parse(render(x)) == x`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vedette.language import ast
 from vedette.language.lexer import RESERVED, quote_name
 from vedette.language.literals import MICROSECONDS
 
-# Words that would be read as the beginning of something else if they stood bare.
+# Words that would be parsed as the beginning of something else without backticks.
 _ATTRIBUTE_WORDS: Final = RESERVED | {"exists"}
 _OPERATOR_WORDS: Final = RESERVED | {"exists", "any", "all", "point"}
 _PRECEDENCE: Final = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
@@ -35,7 +35,7 @@ def string(value: str) -> str:
 
 
 def constant(value: ast.Constant) -> str:
-    """A constant as it is written in a text."""
+    """A constant as text."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -67,7 +67,7 @@ def _point(value: ast.Point) -> str:
 
 
 def _number(value: float) -> str:
-    """A float where only a number can stand: 5.0 is written as 5."""
+    """A float where only a number is possible: 5.0 is written as 5."""
     return str(int(value)) if value == int(value) and abs(value) < 1e15 and str(value) != "-0.0" else repr(value)
 
 
@@ -84,7 +84,7 @@ def _view(node: ast.View) -> str:
     return f"{node.reading}({path if path == ast.EVERYTHING else _attribute(node.attribute)})"
 
 
-def _quantified(node: ast.Quantified) -> str:
+def _quantified(node: ast.QuantifiedAttribute) -> str:
     return f"{node.quantifier}({render(node.attribute)})"
 
 
@@ -116,17 +116,19 @@ def _grouped(part: ast.Filter | ast.Pattern, kinds: Any) -> str:
 def _not(node: ast.Not) -> str:
     part = node.part
     if isinstance(part, ast.Comparison) and part.op is ast.Comparator.SAME:
-        if not isinstance(part.left, ast.Quantified):
+        if not isinstance(part.left, ast.QuantifiedAttribute):
             return f"{render(part.left)} is distinct from {render(part.right)}"
     elif isinstance(part, ast.TextPair):
         return " not ".join(_text_pair(part))
-    elif isinstance(part, _Test) and not isinstance(part.operand, ast.Quantified):  # `any(x) not …` says another thing
+    elif isinstance(part, _Test) and not isinstance(
+        part.operand, ast.QuantifiedAttribute
+    ):  # `any(x) not …` has another meaning
         operand, words = _TESTS[type(part)](part)
         return f"{operand} is not null" if words == "is null" else f"{operand} not {words}"
-    return f"not {render(part)}" if isinstance(part, ast.Call | ast.Truth) else f"not ({render(part)})"
+    return f"not {render(part)}" if isinstance(part, ast.Call | ast.TruthLiteral) else f"not ({render(part)})"
 
 
-def _truth(node: ast.Truth) -> str:
+def _truth(node: ast.TruthLiteral) -> str:
     return constant(node.value)
 
 
@@ -138,7 +140,7 @@ def _call(node: ast.Call) -> str:
     return f"{quote_name(node.name, _OPERATOR_WORDS)}({', '.join(render(one) for one in node.arguments)})"
 
 
-# Tests whose negation is written inside them: what is tested, and how.
+# Tests whose negation is written inside them: the operand, and the rest of the test.
 
 
 def _range(node: ast.Range) -> tuple[str, str]:
@@ -209,16 +211,16 @@ def _step(node: ast.Step) -> str:
 
 
 def _sequence(node: ast.Sequence) -> str:
-    parts = [_grouped(part, ast.Sequence | ast.Every | ast.Either) for part in node.parts]
+    parts = [_grouped(part, ast.Sequence | ast.PatternAnd | ast.PatternOr) for part in node.parts]
     return parts[0] + "".join(f" {link} {part}" for link, part in zip(node.links, parts[1:], strict=True))
 
 
-def _every(node: ast.Every) -> str:
-    return " and ".join(_grouped(part, ast.Sequence | ast.Every | ast.Either) for part in node.parts)
+def _every(node: ast.PatternAnd) -> str:
+    return " and ".join(_grouped(part, ast.Sequence | ast.PatternAnd | ast.PatternOr) for part in node.parts)
 
 
-def _either(node: ast.Either) -> str:
-    return " or ".join(_grouped(part, ast.Sequence | ast.Every | ast.Either) for part in node.parts)
+def _either(node: ast.PatternOr) -> str:
+    return " or ".join(_grouped(part, ast.Sequence | ast.PatternAnd | ast.PatternOr) for part in node.parts)
 
 
 def _postfixed(part: ast.Pattern) -> str:
@@ -230,7 +232,7 @@ def _repeat(node: ast.Repeat) -> str:
     return f"{_postfixed(node.part)}{{{count}}}"
 
 
-def _absent(node: ast.Absent) -> str:
+def _absent(node: ast.Absence) -> str:
     return f"not {_step(node.step)}"
 
 
@@ -241,7 +243,7 @@ def _time_condition(node: ast.TimeCondition) -> str:
     return f"t({node.later}) - t({node.earlier}) {node.op.value} {duration(node.microseconds)}"
 
 
-def _conditioned(node: ast.Conditioned) -> str:
+def _conditioned(node: ast.TimedPattern) -> str:
     return f"{_postfixed(node.part)} @ ({' and '.join(_time_condition(one) for one in node.conditions)})"
 
 
@@ -255,23 +257,23 @@ _RENDERERS: Final[Mapping[type, Callable[[Any], str]]] = {
     ast.Literal: _literal,
     ast.Attribute: _attribute,
     ast.View: _view,
-    ast.Quantified: _quantified,
+    ast.QuantifiedAttribute: _quantified,
     ast.Variable: lambda node: f"?{node.name}",
     ast.JoinVariable: lambda node: f"${node.name}",
     ast.Arithmetic: _arithmetic,
     ast.And: _and,
     ast.Or: _or,
     ast.Not: _not,
-    ast.Truth: _truth,
+    ast.TruthLiteral: _truth,
     ast.Comparison: _comparison,
     ast.Call: _call,
     **dict.fromkeys(_TESTS, _test),
     ast.Step: _step,
     ast.Sequence: _sequence,
-    ast.Every: _every,
-    ast.Either: _either,
+    ast.PatternAnd: _every,
+    ast.PatternOr: _either,
     ast.Repeat: _repeat,
-    ast.Absent: _absent,
-    ast.Conditioned: _conditioned,
+    ast.Absence: _absent,
+    ast.TimedPattern: _conditioned,
     ast.Composite: _composite,
 }

@@ -1,4 +1,4 @@
-"""Fewer conjunctions that say the same: an ordered tuple of rules over the conjunctions of a normal form."""
+"""Simplifies the conjunctions of a normal form by an ordered tuple of rules, without changing its meaning."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vedette.schema.columns import Column
 Values: TypeAlias = ValueSet[Any]
 
 _FEW = 128  # conjunctions that are compared with each other
-_WORK = 100_000  # sets that are looked at, all columns together: more of them would take seconds
+_WORK = 100_000  # sets that are examined, all columns together: more of them would take seconds
 
 
 def simplified(conjunctions: list[Conjunction]) -> list[Conjunction]:
@@ -25,27 +25,27 @@ def simplified(conjunctions: list[Conjunction]) -> list[Conjunction]:
 
 
 def not_refused(conjunctions: list[Conjunction], vetoes: list[Conjunction]) -> list[Conjunction]:
-    """Without those that hold only where a veto does."""
+    """The conjunctions without those that hold only where a veto does."""
     if len(conjunctions) * len(vetoes) > _FEW * _FEW:
         return conjunctions
-    return [one for one in conjunctions if not any(map(_Known(one).implies, vetoes))]
+    return [one for one in conjunctions if not any(map(_Implications(one).implies, vetoes))]
 
 
 def _distinct(conjunctions: list[Conjunction]) -> list[Conjunction]:
-    """Each once; one that is always true is all there is."""
+    """Each conjunction once; if one is always true, only that one."""
     if any(not one.values and not one.probes for one in conjunctions):
         return [Conjunction()]
     return list(dict.fromkeys(conjunctions))
 
 
 def _joined(conjunctions: list[Conjunction]) -> list[Conjunction]:
-    """Conjunctions that differ in the set of one column only become one: `x = 1 and y = 2 or x = 3 and y = 2`."""
+    """Merge conjunctions that differ only in the set of one column: `x = 1 and y = 2 or x = 3 and y = 2`."""
     if len(conjunctions) > _FEW:
         return conjunctions
     columns = dict.fromkeys(column for one in conjunctions for column, _ in one.values)
     if len(columns) * sum(len(one.values) for one in conjunctions) > _WORK:
         return conjunctions
-    numbers = _Numbers()  # columns and sets are dear to compare, and are compared once for every column
+    numbers = _Numbers()  # columns and sets are expensive to compare, and are compared once for every column
     numbered = [numbers.of(one) for one in conjunctions]
     for column in columns:
         without = numbers.of_column(column)
@@ -62,7 +62,7 @@ def _joined(conjunctions: list[Conjunction]) -> list[Conjunction]:
 
 
 class _Numbers:
-    """Small numbers for columns and for the sets of values that are asked of them."""
+    """Assigns small numbers to columns and to their sets of values."""
 
     def __init__(self) -> None:
         self._columns: dict[Column, int] = {}
@@ -73,7 +73,7 @@ class _Numbers:
         return self._columns.setdefault(column, len(self._columns))
 
     def of(self, one: Conjunction) -> list[tuple[int, int]]:
-        """What a conjunction asks of its columns."""
+        """A conjunction as pairs of numbers: column, and set of values."""
         return [
             (self.of_column(column), self._sets.setdefault(values, len(self._sets))) for column, values in one.values
         ]
@@ -89,26 +89,26 @@ def _united(column: Column, several: list[Conjunction]) -> Conjunction:
 
 
 def _absorbed(conjunctions: list[Conjunction]) -> list[Conjunction]:
-    """Without those that imply another one."""
+    """The conjunctions without those that imply another one."""
     if len(conjunctions) > _FEW:
         return conjunctions
     kept: list[Conjunction] = []
     for place, one in enumerate(conjunctions):
         others = kept + conjunctions[place + 1 :]
-        if not any(map(_Known(one).implies, others)):
+        if not any(map(_Implications(one).implies, others)):
             kept.append(one)
     return kept
 
 
-class _Known:
-    """What holds where a conjunction does."""
+class _Implications:
+    """The facts that a conjunction implies."""
 
     def __init__(self, one: Conjunction) -> None:
         self._values: dict[Column, Values] = dict(one.values)
         self._probes = set(one.probes)
 
     def implies(self, other: Conjunction) -> bool:
-        """The other one holds there, too."""
+        """Whether another conjunction holds wherever this one does."""
         if len(other.values) > len(self._values) or len(other.probes) > len(self._probes):
             return False
         for column, values in other.values:

@@ -1,12 +1,22 @@
-"""The steps of a pattern, and whether the names it uses are there."""
+"""Walks the steps of a pattern, and checks the names that it uses."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from vedette.errors import FilterError
-from vedette.language.ast import Absent, Composite, Conditioned, Either, Every, Pattern, Repeat, Sequence, Step
-from vedette.language.families import named, similar
+from vedette.language.ast import (
+    Absence,
+    Composite,
+    Pattern,
+    PatternAnd,
+    PatternOr,
+    Repeat,
+    Sequence,
+    Step,
+    TimedPattern,
+)
+from vedette.language.type_families import named, similar
 from vedette.schema.schema import Schema
 
 
@@ -14,28 +24,28 @@ def steps_of(pattern: Pattern) -> Iterator[Step]:
     """Every step, also those that must be absent, in the order in which they are written."""
     if isinstance(pattern, Step):
         yield pattern
-    elif isinstance(pattern, Absent):
+    elif isinstance(pattern, Absence):
         yield pattern.step
-    elif isinstance(pattern, Sequence | Every | Either):
+    elif isinstance(pattern, Sequence | PatternAnd | PatternOr):
         for part in pattern.parts:
             yield from steps_of(part)
     else:
         yield from steps_of(pattern.part)
 
 
-def conditions_of(pattern: Pattern) -> Iterator[Conditioned]:
+def conditions_of(pattern: Pattern) -> Iterator[TimedPattern]:
     """Every part that has a time condition, the outermost first."""
-    if isinstance(pattern, Conditioned):
+    if isinstance(pattern, TimedPattern):
         yield pattern
-    if isinstance(pattern, Sequence | Every | Either):
+    if isinstance(pattern, Sequence | PatternAnd | PatternOr):
         for part in pattern.parts:
             yield from conditions_of(part)
-    elif isinstance(pattern, Repeat | Conditioned):
+    elif isinstance(pattern, Repeat | TimedPattern):
         yield from conditions_of(pattern.part)
 
 
 def check_names(composite: Composite, schema: Schema | None, text: str) -> None:
-    """FilterError where a label is used twice or never given, or the partition is by what cannot be compared."""
+    """FilterError if a label is used twice or never defined, or the partition is by a type that cannot be compared."""
     labels: set[str] = set()
     for step in steps_of(composite.pattern):
         if step.label is None:

@@ -1,4 +1,4 @@
-"""What a test is about: an attribute or a view of one, of which type, and whether its elements are meant."""
+"""The subject of a test: an attribute or a view of one, its type, and the quantifier over its elements."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Literal as OneOf
 from typing import TypeAlias
 
-from vedette.language.ast import Attribute, Quantified, View
+from vedette.language.ast import Attribute, QuantifiedAttribute, View
 from vedette.schema.columns import Column
 from vedette.schema.types import INT, Kind, Type
 
-# The operands that a column can be read for.
-Tested: TypeAlias = Attribute | View | Quantified
+# The operands that can be read as a column.
+SubjectNode: TypeAlias = Attribute | View | QuantifiedAttribute
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Subject:
 
     @property
     def name(self) -> str:
-        """As messages call it."""
+        """The name in messages."""
         return named_subject(self.of)
 
     def column(self, kind: Kind, is_list: bool) -> Column:
@@ -35,25 +35,25 @@ class Subject:
         return _column(self.of.path, kind, is_list, None)
 
     def elements(self, kind: Kind) -> Column:
-        """The column of a test that says which elements it is about."""
+        """The column of a test with a quantifier over elements."""
         return self.column(kind, self.quantifier is not None)
 
     def presence(self) -> Column:
-        """The column of an attribute of which nothing but its presence counts, and whose type nobody knows."""
+        """The column of an attribute of unknown type of which only the presence is tested."""
         path = self.of.attribute.path if isinstance(self.of, View) else self.of.path
         return Column(path, INT, path)
 
 
-def attribute_of(operand: Attribute | Quantified) -> Attribute:
-    """The attribute that an operand is, or whose elements it is about; TypeError for a view, which is another thing."""
-    found = operand.attribute if isinstance(operand, Quantified) else operand
+def attribute_of(operand: Attribute | QuantifiedAttribute) -> Attribute:
+    """The attribute that an operand is, or whose elements it quantifies; TypeError for a view, which is neither."""
+    found = operand.attribute if isinstance(operand, QuantifiedAttribute) else operand
     if isinstance(found, View):
         raise TypeError(f"{named_subject(found)} is a view")
     return found
 
 
 def named_subject(of: Attribute | View) -> str:
-    """An attribute or a view as messages call it."""
+    """The name of an attribute or a view in messages."""
     return f"{of.reading}({of.attribute.path})" if isinstance(of, View) else of.path
 
 

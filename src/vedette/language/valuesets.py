@@ -1,9 +1,10 @@
-"""Subsets of one attribute's values, null included: what a conjunction asks of an attribute.
+"""Value sets: subsets of one attribute's values, null included.
 
-All ordered types are brought to keys whose order is the values' order: int64 for numbers, times and
+All ordered types are mapped to keys whose order is the values' order: int64 for numbers, times and
 booleans, bytes for strings and addresses. Every interval is half open, `[low, high)`, because both kinds
-of keys have a next one: an integer's is `k + 1`, a byte string's is `k + b"\\0"`. So open and closed
-bounds need no flags. Sets are canonical: equal sets are equal objects.
+of keys have a successor: an integer's is `k + 1`, a byte string's is `k + b"\\0"`. So open and closed
+bounds need no flags. Sets are canonical: equal sets are equal objects. Between the keys of two floats there may be
+those of integers, as fractions (see `vedette.schema.keys`).
 """
 
 from __future__ import annotations
@@ -12,10 +13,14 @@ import functools
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Generic, TypeAlias, TypeVar
 
-Key = TypeVar("Key", int, bytes)
-AnyKey: TypeAlias = int | bytes
+from vedette.schema.keys import NumberKey, among_integers, is_one_number
+from vedette.schema.types import Kind
+
+Key = TypeVar("Key", NumberKey, bytes)
+AnyKey: TypeAlias = NumberKey | bytes
 
 
 def next_key(key: AnyKey) -> AnyKey:
@@ -32,8 +37,8 @@ class Interval(Generic[Key]):
 
     @property
     def point(self) -> Key | None:
-        """The one key inside, if there is just one."""
-        if self.low is None or self.high is None or next_key(self.low) != self.high:
+        """The only key inside, if there is just one, not counting fractions."""
+        if self.low is None or self.high is None or isinstance(self.low, Fraction) or next_key(self.low) != self.high:
             return None
         return self.low
 
@@ -47,17 +52,17 @@ class ValueSet(Generic[Key]):
 
     @property
     def is_empty(self) -> bool:
-        """Nothing is in it, not even null."""
+        """Whether the set is empty, without null."""
         return not self.intervals and not self.null
 
     @property
     def is_everything(self) -> bool:
-        """Every value is in it, and null."""
+        """Whether every value and null are in the set."""
         return self.null and self.is_all_values
 
     @property
     def is_all_values(self) -> bool:
-        """Every value is in it; null may or may not be."""
+        """Whether every value is in the set; null may or may not be."""
         return len(self.intervals) == 1 and self.intervals[0] == _WHOLE
 
     def contains(self, key: Key | None) -> bool:
@@ -66,13 +71,13 @@ class ValueSet(Generic[Key]):
             return self.null
         if not self.intervals:
             return False
-        # The first interval alone may be unbounded below, so it stands apart from the search.
+        # Only the first interval may be unbounded below, so it is handled before the search.
         place = bisect_right(self.intervals, key, lo=1, key=_low) - 1
         found = self.intervals[place]
         return (found.low is None or found.low <= key) and (found.high is None or key < found.high)
 
 
-AnySet: TypeAlias = ValueSet[int] | ValueSet[bytes]
+AnySet: TypeAlias = ValueSet[NumberKey] | ValueSet[bytes]
 
 _WHOLE: Interval[Any] = Interval(None, None)
 NOTHING: ValueSet[Any] = ValueSet()
@@ -83,6 +88,18 @@ EVERYTHING: ValueSet[Any] = ValueSet((_WHOLE,), True)
 
 def _low(interval: Interval[Any]) -> Any:
     return interval.low
+
+
+def single(kind: Kind, one: Interval[Any]) -> Any:
+    """The key of the only value of the kind that is inside, if there is just one."""
+    if kind is Kind.FLOAT and one.low is not None and among_integers(one.low):
+        return one.low if is_one_number(one.low, one.high) else None
+    return one.point
+
+
+def has_fractions(values: ValueSet[Any]) -> bool:
+    """Whether some interval begins or ends between the keys of two floats."""
+    return any(isinstance(end, Fraction) for one in values.intervals for end in (one.low, one.high))
 
 
 def between(low: Key | None, high: Key | None) -> ValueSet[Key]:
@@ -104,7 +121,7 @@ def _by_low(bounds: tuple[Any, Any]) -> Any:
 
 
 def _joined(ascending: list[tuple[Key | None, Key | None]]) -> tuple[Interval[Key], ...]:
-    """Non-empty intervals, ascending by their low ends, with those that overlap or touch made one."""
+    """Merge overlapping and touching intervals, which are non-empty and ascending by their low ends."""
     made: list[Interval[Key]] = []
     begin: Key | None = None
     end: Key | None = None
@@ -122,7 +139,7 @@ def _joined(ascending: list[tuple[Key | None, Key | None]]) -> tuple[Interval[Ke
 
 
 def union(left: ValueSet[Key], right: ValueSet[Key]) -> ValueSet[Key]:
-    """What is in one of them."""
+    """The union of two sets."""
     null = left.null or right.null
     if not left.intervals:
         return right if right.null == null else ValueSet(right.intervals, null)
@@ -132,7 +149,7 @@ def union(left: ValueSet[Key], right: ValueSet[Key]) -> ValueSet[Key]:
 
 
 def union_all(sets: Iterable[ValueSet[Key]]) -> ValueSet[Key]:
-    """What is in some of them, in one pass."""
+    """The union of all sets, in one pass."""
     several = list(sets)
     if len(several) == 1:
         return several[0]
@@ -141,7 +158,7 @@ def union_all(sets: Iterable[ValueSet[Key]]) -> ValueSet[Key]:
 
 
 def intersection(left: ValueSet[Key], right: ValueSet[Key]) -> ValueSet[Key]:
-    """What is in both."""
+    """The intersection of two sets."""
     made: list[Interval[Key]] = []
     mine, others = left.intervals, right.intervals
     i = j = 0
@@ -159,7 +176,7 @@ def intersection(left: ValueSet[Key], right: ValueSet[Key]) -> ValueSet[Key]:
 
 
 def intersection_all(sets: Iterable[ValueSet[Key]]) -> ValueSet[Key]:
-    """What is in all of them (at least one), in one pass if they are many."""
+    """The intersection of all sets (at least one), in one pass if there are many."""
     several = list(sets)
     if len(several) <= 3:
         return functools.reduce(intersection, several)
@@ -168,7 +185,7 @@ def intersection_all(sets: Iterable[ValueSet[Key]]) -> ValueSet[Key]:
 
 
 def complement(one: ValueSet[Key]) -> ValueSet[Key]:
-    """The values (null is never among them) that are not in it."""
+    """The values that are not in the set, without null."""
     made: list[Interval[Key]] = []
     low: Key | None = None
     for each in one.intervals:
@@ -182,13 +199,13 @@ def complement(one: ValueSet[Key]) -> ValueSet[Key]:
 
 
 def is_subset(left: ValueSet[Key], right: ValueSet[Key]) -> bool:
-    """Whether everything in the left set is in the right one."""
+    """Whether the left set is a subset of the right one."""
     if left is right:
         return True
     if left.null and not right.null:
         return False
     others, at = right.intervals, 0
-    for one in left.intervals:  # intervals of a set do not touch, so that one of the right has to have all of it
+    for one in left.intervals:  # intervals of a set do not touch, so a single one of the right set must contain it
         while at < len(others) and _ends_before(others[at], one):
             at += 1
         if at == len(others) or not _holds(others[at], one):

@@ -1,4 +1,4 @@
-"""The variables of a filter: which ones operators bind, and what stands inside operands and ranges."""
+"""The variables of a filter: those that operators bind, and the parts of operands and ranges."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from vedette.language.ast import (
 
 
 def inside(operand: Operand) -> Iterator[Operand]:
-    """The operand, and those that its arithmetic is made of."""
+    """The operand, and all operands inside its arithmetic."""
     yield operand
     if isinstance(operand, Arithmetic):
         yield from inside(operand.left)
@@ -28,7 +28,7 @@ def inside(operand: Operand) -> Iterator[Operand]:
 
 
 def ends(node: Range) -> tuple[Comparison, Comparison]:
-    """A range as the two comparisons that it stands for."""
+    """A range as the two equivalent comparisons."""
     at_low = Comparator.GE if node.low_closed else Comparator.GT
     at_high = Comparator.LE if node.high_closed else Comparator.LT
     return (
@@ -38,7 +38,7 @@ def ends(node: Range) -> tuple[Comparison, Comparison]:
 
 
 def bound_in(node: Filter) -> frozenset[str]:
-    """The variables that operators of the filter bind: those among their arguments."""
+    """The variables that operators of the filter bind, i.e. their arguments that are variables."""
     if isinstance(node, And | Or):
         return frozenset().union(*map(bound_in, node.parts))
     if isinstance(node, Not):

@@ -1,1 +1,1 @@
-"""Publications that are constraints themselves, and who wants what they offer (Tomasic 2006)."""
+"""Meeting: offers (publications that are constraints) against subscriptions to offers (Tomasic 2006)."""

@@ -1,8 +1,8 @@
-"""The least and the greatest that an expression can be over what both sides allow: interval arithmetic, of many pairs.
+"""Interval arithmetic: the bounds of an expression over the values that both sides allow, for many pairs.
 
-It is exact (but for rounding) where every attribute occurs once and no divisor is composed of several parts: an
-attribute that occurs twice is taken to have two values, and a composed divisor that can be 0 to come as near to 0 as
-it likes. Division by 0 itself has no value, and where there is none at all the bounds are NaN.
+It is exact (but for rounding) if every attribute occurs once and no divisor is composed of several parts: an
+attribute that occurs twice is treated as two values, and a composed divisor that can be 0 as coming arbitrarily
+near to 0. Division by 0 itself has no value, and if there is no value at all the bounds are NaN.
 """
 
 from __future__ import annotations
@@ -15,32 +15,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.language import ast
-from vedette.meeting.expressions import Expression
+from vedette.meeting.constraint_table import ConstraintTable
 from vedette.meeting.overlap import floats, tidied
+from vedette.meeting.rank_expressions import RankExpression
 from vedette.meeting.spans import Pieces, Places, common, own, spans_of, term_of
-from vedette.meeting.table import Table
 from vedette.schema.keys import INT_MAX, INT_MIN, date_key, timestamp_key
 from vedette.schema.types import Kind
 
-Numbers = NDArray[np.float64]
-Keys = NDArray[np.int64]
+Floats = NDArray[np.float64]
+KeyArray = NDArray[np.int64]
 
 _MICROSECONDS, _DAY = 1e6, 86_400.0  # in a second; in seconds
 
 
-class Bounds(NamedTuple):
-    """The ends of what something can be, and what it can be next to 0 on both sides; NaN where there is nothing."""
+class ValueBounds(NamedTuple):
+    """The bounds of a value, and its bounds next to 0 on both sides; NaN if there is no value."""
 
-    low: Numbers
-    high: Numbers
-    below: Numbers  # the greatest that is less than 0
-    above: Numbers  # the least that is more than 0
+    low: Floats
+    high: Floats
+    below: Floats  # the greatest that is less than 0
+    above: Floats  # the least that is more than 0
 
 
 class Reckoner:
-    """Works out an expression for pairs of disjuncts of two tables."""
+    """Evaluates an expression for pairs of disjuncts of two tables."""
 
-    def __init__(self, expression: Expression, publications: Table, subscriptions: Table) -> None:
+    def __init__(
+        self, expression: RankExpression, publications: ConstraintTable, subscriptions: ConstraintTable
+    ) -> None:
         self._expression = expression
         self._tables = publications, subscriptions
         numbers = {path: number for number, path in enumerate(publications.space.attributes)}
@@ -53,13 +55,13 @@ class Reckoner:
                 found = type_.kind, term_of(publications, number), term_of(subscriptions, number)
                 self._terms[node.path] = found
 
-    def of(self, mine: Places, theirs: Places, overlap: Numbers | None) -> Numbers:
-        """The least (if it is descending, the greatest) that it can be; `overlap` only if it speaks of that."""
+    def of(self, mine: Places, theirs: Places, overlap: Floats | None) -> Floats:
+        """The least value (if descending, the greatest); `overlap` is only needed if the expression uses it."""
         with np.errstate(all="ignore"):
             found = self._value(self._expression.root, mine, theirs, overlap)
         return found.high if self._expression.descending else found.low
 
-    def _value(self, node: ast.Operand | ast.Call, mine: Places, theirs: Places, overlap: Numbers | None) -> Bounds:
+    def _value(self, node: ast.Operand | ast.Call, mine: Places, theirs: Places, overlap: Floats | None) -> ValueBounds:
         if isinstance(node, ast.Arithmetic):
             left = self._value(node.left, mine, theirs, overlap)
             right = self._value(node.right, mine, theirs, overlap)
@@ -78,14 +80,14 @@ class Reckoner:
             return self._attribute(node.path, mine, theirs)
         raise TypeError(f"not to be reckoned with: {node}")
 
-    def _attribute(self, path: str, mine: Places, theirs: Places) -> Bounds:
-        """What both allow, or the one that asks about it; NaN if none does, or no number is allowed."""
+    def _attribute(self, path: str, mine: Places, theirs: Places) -> ValueBounds:
+        """The values that both allow, or those of the only one that tests it; NaN if there are none, or no numbers."""
         if path not in self._terms:
-            return Bounds(*np.full((4, len(mine)), np.nan))
+            return ValueBounds(*np.full((4, len(mine)), np.nan))
         kind, of_mine, of_theirs = self._terms[path]
         one, other = (spans_of(table) for table in self._tables)
         my_term, their_term = of_mine[mine], of_theirs[theirs]
-        found = Bounds(*np.full((4, len(mine)), np.nan))
+        found = ValueBounds(*np.full((4, len(mine)), np.nan))
         both = np.flatnonzero((my_term >= 0) & (their_term >= 0))
         _fill(found, kind, both, common(one, other, my_term[both], their_term[both]))
         for spans, term, without in ((one, my_term, their_term), (other, their_term, my_term)):
@@ -97,8 +99,8 @@ class Reckoner:
 # ---------------------------------------------------------------- from keys to numbers
 
 
-def _fill(found: Bounds, kind: Kind, rows: Places, pieces: Pieces) -> None:
-    """The ends of pieces, and those next to 0, into the rows that the pieces are of."""
+def _fill(found: ValueBounds, kind: Kind, rows: Places, pieces: Pieces) -> None:
+    """Write the ends of pieces, and those next to 0, into their rows."""
     low, last = tidied(kind, pieces.low, pieces.last)
     row = rows[pieces.row]
     first, final = _firsts(row), _finals(row)
@@ -113,17 +115,17 @@ def _fill(found: Bounds, kind: Kind, rows: Places, pieces: Pieces) -> None:
 
 
 def _firsts(rows: Places) -> Places:
-    """Where each row comes for the first time."""
+    """Where each row first occurs."""
     return np.flatnonzero(np.diff(rows, prepend=-1))
 
 
 def _finals(rows: Places) -> Places:
-    """Where each row comes for the last time."""
+    """Where each row last occurs."""
     return np.flatnonzero(np.diff(rows, append=-1))
 
 
-def _numbers(kind: Kind, keys: Keys, single: NDArray[np.bool_]) -> Numbers:
-    """Numbers, or seconds since 1970; infinite where the key is that of an unbounded end."""
+def _numbers(kind: Kind, keys: KeyArray, single: NDArray[np.bool_]) -> Floats:
+    """Numbers, or seconds since 1970; infinite for the key of an unbounded end."""
     if kind is Kind.FLOAT:
         return floats(keys)
     numbers = keys.astype(np.float64)
@@ -149,37 +151,37 @@ def _number(value: ast.Constant) -> float:
 # ---------------------------------------------------------------- arithmetic
 
 
-def _composed(low: Numbers, high: Numbers) -> Bounds:
-    """Bounds that can be anything between their ends."""
+def _composed(low: Floats, high: Floats) -> ValueBounds:
+    """Bounds of a value that can be anything between them."""
     above = np.where(high > 0, np.where(low > 0, low, 0.0), np.nan)
     below = np.where(low < 0, np.where(high < 0, high, -0.0), np.nan)
-    return Bounds(low, high, below, above)
+    return ValueBounds(low, high, below, above)
 
 
-def _sum(left: Bounds, right: Bounds) -> Bounds:
+def _sum(left: ValueBounds, right: ValueBounds) -> ValueBounds:
     return _composed(left.low + right.low, left.high + right.high)
 
 
-def _difference(left: Bounds, right: Bounds) -> Bounds:
+def _difference(left: ValueBounds, right: ValueBounds) -> ValueBounds:
     return _composed(left.low - right.high, left.high - right.low)
 
 
-def _product(left: Bounds, right: Bounds) -> Bounds:
+def _product(left: ValueBounds, right: ValueBounds) -> ValueBounds:
     ends = [_times(one, other) for one in (left.low, left.high) for other in (right.low, right.high)]
     return _composed(np.minimum.reduce(ends), np.maximum.reduce(ends))
 
 
-def _times(one: Numbers, other: Numbers) -> Numbers:
-    """0 times what is unbounded is 0: that end is never reached."""
-    found: Numbers = one * other
+def _times(one: Floats, other: Floats) -> Floats:
+    """0 times an unbounded end is 0: that end is never reached."""
+    found: Floats = one * other
     zero = ((one == 0) | (other == 0)) & ~np.isnan(one) & ~np.isnan(other)
     found[zero] = 0.0
     return found
 
 
-def _quotient(left: Bounds, right: Bounds) -> Bounds:
+def _quotient(left: ValueBounds, right: ValueBounds) -> ValueBounds:
     divisors = (right.low, right.below), (right.above, right.high)
-    ends: list[Numbers] = []
+    ends: list[Floats] = []
     for (first, last), there in zip(divisors, (~np.isnan(right.below), ~np.isnan(right.above)), strict=True):
         ends += [np.where(there, one / other, np.nan) for one in (left.low, left.high) for other in (first, last)]
     # 0 / 0 and inf / inf are no ends: the others are beyond what comes near to them.
@@ -188,7 +190,7 @@ def _quotient(left: Bounds, right: Bounds) -> Bounds:
     return _composed(np.where(nothing, np.nan, low), np.where(nothing, np.nan, high))
 
 
-_OPERATIONS: Mapping[str, Callable[[Bounds, Bounds], Bounds]] = {
+_OPERATIONS: Mapping[str, Callable[[ValueBounds, ValueBounds], ValueBounds]] = {
     "+": _sum,
     "-": _difference,
     "*": _product,

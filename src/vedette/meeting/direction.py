@@ -1,4 +1,4 @@
-"""Whose attributes have to be there, and for whom the best are kept."""
+"""Options of a meeting: whose attributes have to be present, and for which side the best are kept."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from vedette.errors import InputError
 # publication: every attribute of the publication occurs in the subscription (the paper's own). subscription: the other
 # way round, as where publications are events. open: only attributes that both have count.
 Direction: TypeAlias = Literal["publication", "subscription", "open"]
-Per: TypeAlias = Literal["publication", "subscription"]
+RankSide: TypeAlias = Literal["publication", "subscription"]
 
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
-PERS: tuple[Per, ...] = get_args(Per)
+PERS: tuple[RankSide, ...] = get_args(RankSide)
 
 
 def check_direction(direction: str) -> None:
@@ -22,6 +22,6 @@ def check_direction(direction: str) -> None:
 
 
 def check_per(per: str) -> None:
-    """InputError if nothing can be ranked for it."""
+    """InputError if ranking is not possible for this side."""
     if per not in PERS:
         raise InputError(f"per={per!r} is not known\nHint: it is one of {', '.join(PERS)}")

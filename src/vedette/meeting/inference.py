@@ -1,9 +1,9 @@
-"""The schema that constraints of both sides suggest, where nobody has one: from the constants they compare with.
+"""Infer a schema from constraints of both sides, by the constants with which attributes are compared.
 
-As `vedette.language.infer` does it for one filter, with three differences. All texts are heard, so that one with
-`price = 1` and one with `price < 1.5` agree. Where every number is written as an integer the attribute is an int: then
-nothing lies between two neighbours. A text beside a time or an address is read as one. Partial results can be merged
-in any order: the schema is the same, whoever heard which text.
+It works like `vedette.language.infer` for one filter, with three differences. All texts are read, so that one with
+`price = 1` and one with `price < 1.5` agree. If every number is written as an integer the attribute is an int: then
+nothing lies between two neighbours. A text compared with a time or an address is read as one. Partial results can be
+merged in any order: the schema is the same, however the texts were divided.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from itertools import repeat
 from typing import Final, NamedTuple
 
 from vedette.errors import FilterError
-from vedette.language import families
+from vedette.language import type_families
 from vedette.language.ast import (
     And,
     Attribute,
@@ -30,7 +30,7 @@ from vedette.language.ast import (
     Not,
     Operand,
     Or,
-    Quantified,
+    QuantifiedAttribute,
     Range,
     TextPair,
     TextTest,
@@ -49,12 +49,12 @@ _MOST = 10_000  # texts without their constants that are remembered
 _STRING = re.compile(r"'(?:[^']++|'')*+'")
 _FRACTION = re.compile(r"(?<![\w.])[0-9]++(?:\.(?!\.)[0-9]*+(?:[eE][+-]?[0-9]++)?+|[eE][+-]?[0-9]++)")
 _WHOLE = re.compile(r"(?<![\w.])[0-9]{1,18}+(?![\w]|\.(?!\.))")
-# Where these stand, what looks like a constant may be something else.
+# In texts with these characters, what looks like a constant may be something else.
 _UNCLEAR = re.compile(r"""[`"?$@;{}]|--|/\*""")
 
 
-class Use(enum.StrEnum):
-    """What an attribute is compared with, as messages name it."""
+class OperandKind(enum.StrEnum):
+    """The kind of value with which an attribute is compared, as named in messages."""
 
     WHOLE = "a whole number"
     NUMBER = "a number"
@@ -70,39 +70,39 @@ class Use(enum.StrEnum):
 
 
 _OF_FAMILY: Final = {
-    families.NUMBER: Use.NUMBER,
-    families.TEXT: Use.TEXT,
-    families.BOOLEAN: Use.BOOLEAN,
-    families.TIME: Use.TIME,
-    families.ADDRESS: Use.ADDRESS,
-    families.PLACE: Use.PLACE,
-    families.AREA: Use.AREA,
+    type_families.NUMBER: OperandKind.NUMBER,
+    type_families.TEXT: OperandKind.TEXT,
+    type_families.BOOLEAN: OperandKind.BOOLEAN,
+    type_families.TIME: OperandKind.TIME,
+    type_families.ADDRESS: OperandKind.ADDRESS,
+    type_families.PLACE: OperandKind.PLACE,
+    type_families.AREA: OperandKind.AREA,
 }
 # Different uses of one attribute that go together.
 _TOGETHER: Final = frozenset(
     frozenset(pair)
     for pair in (
-        (Use.WHOLE, Use.NUMBER),
-        (Use.TEXT, Use.PATTERN),
-        (Use.TEXT, Use.TIME),
-        (Use.TEXT, Use.ADDRESS),
-        (Use.PLACE, Use.AREA),
+        (OperandKind.WHOLE, OperandKind.NUMBER),
+        (OperandKind.TEXT, OperandKind.PATTERN),
+        (OperandKind.TEXT, OperandKind.TIME),
+        (OperandKind.TEXT, OperandKind.ADDRESS),
+        (OperandKind.PLACE, OperandKind.AREA),
     )
 )
 # The type of an attribute is that of the first of these uses that it has.
 _KINDS: Final = {
-    Use.NUMBER: Kind.FLOAT,
-    Use.WHOLE: Kind.INT,
-    Use.BOOLEAN: Kind.BOOL,
-    Use.TIME: Kind.TIMESTAMP,
-    Use.ADDRESS: Kind.IP,
-    Use.PLACE: Kind.POINT,
-    Use.AREA: Kind.REGION,
+    OperandKind.NUMBER: Kind.FLOAT,
+    OperandKind.WHOLE: Kind.INT,
+    OperandKind.BOOLEAN: Kind.BOOL,
+    OperandKind.TIME: Kind.TIMESTAMP,
+    OperandKind.ADDRESS: Kind.IP,
+    OperandKind.PLACE: Kind.POINT,
+    OperandKind.AREA: Kind.REGION,
 }
 
 
-class Said(NamedTuple):
-    """How one text uses an attribute, and where; plain values, so that it can travel."""
+class AttributeUse(NamedTuple):
+    """One text's use of an attribute, with its place; plain values, so that it can be sent to other processes."""
 
     path: str
     use: str
@@ -114,9 +114,9 @@ class Said(NamedTuple):
 
 
 def inferred_schema(texts: Iterable[str], names: Iterable[str] | None = None) -> Schema:
-    """The (closed) schema of all these texts; FilterError for one that makes no sense, or disagrees with another.
+    """The (closed) schema of all these texts; FilterError for one that is invalid, or disagrees with another.
 
-    `names` say whose texts they are, for messages.
+    `names` are the ids of the texts, for messages.
     """
     inference = Inference()
     for text, name in zip(texts, repeat("") if names is None else names, strict=False):
@@ -128,32 +128,34 @@ def inferred_schema(texts: Iterable[str], names: Iterable[str] | None = None) ->
 
 
 class Inference:
-    """What texts have said of attributes so far."""
+    """The uses of attributes found so far."""
 
-    def __init__(self, said: Iterable[Said] = ()) -> None:
-        self._said: dict[str, dict[tuple[str, bool], Said]] = {}  # path -> use, list or not -> who said so first
-        self._disputed: set[str] = set()  # told once
+    def __init__(self, said: Iterable[AttributeUse] = ()) -> None:
+        self._said: dict[
+            str, dict[tuple[str, bool], AttributeUse]
+        ] = {}  # path -> use, list or not -> who said so first
+        self._disputed: set[str] = set()  # reported once
         self._seen: set[str] = set()
         self.take(said)
 
     @property
     def disputed(self) -> frozenset[str]:
-        """Attributes that texts use in ways that do not go together."""
+        """Attributes that texts use in conflicting ways."""
         return frozenset(self._disputed)
 
     @property
-    def said(self) -> list[Said]:
-        """All there is to know, e.g. to be merged elsewhere."""
+    def said(self) -> list[AttributeUse]:
+        """All uses, e.g. to be merged elsewhere."""
         return [each for uses in self._said.values() for each in uses.values()]
 
     def add(self, text: str, name: str = "") -> None:
-        """Hear one text; FilterError if it cannot be read, or uses an attribute otherwise than others do."""
+        """Add one text; FilterError if it cannot be read, or conflicts with others."""
         shape = _shape(text) if isinstance(text, str) else None
         if shape is not None and shape in self._seen:
             return
         self.take(
             [
-                Said(attribute.path, use, is_list, text, attribute.span.start, attribute.span.end, name)
+                AttributeUse(attribute.path, use, is_list, text, attribute.span.start, attribute.span.end, name)
                 for attribute, use, is_list in _uses(parse_filter(text))
             ]
         )
@@ -163,11 +165,11 @@ class Inference:
             self._seen.add(shape)
 
     def merge(self, other: Inference) -> None:
-        """Hear all that another one has heard."""
+        """Add all uses that another one has found."""
         self.take(other.said)
 
-    def take(self, said: Iterable[Said]) -> None:
-        """Hear what was said; FilterError says which two texts disagree, once for an attribute."""
+    def take(self, said: Iterable[AttributeUse]) -> None:
+        """Add uses; FilterError names two conflicting texts, once for an attribute."""
         failed = None
         for each in said:
             if each.path in self._disputed:
@@ -190,17 +192,17 @@ class Inference:
 
 
 def attributes_of(text: str) -> frozenset[str]:
-    """The attributes that a text speaks of."""
+    """The attributes in a text."""
     return frozenset(attribute.path for attribute, _, _ in _uses(parse_filter(text)))
 
 
-def _agree(one: Said, other: Said) -> bool:
+def _agree(one: AttributeUse, other: AttributeUse) -> bool:
     """Whether an attribute may be used in both ways."""
-    if Use.ANYTHING in (one.use, other.use):
+    if OperandKind.ANYTHING in (one.use, other.use):
         return True
-    if Use.PART in (one.use, other.use):
-        rest = one.use if other.use == Use.PART else other.use
-        return rest in (Use.TEXT, Use.PATTERN, Use.PART)
+    if OperandKind.PART in (one.use, other.use):
+        rest = one.use if other.use == OperandKind.PART else other.use
+        return rest in (OperandKind.TEXT, OperandKind.PATTERN, OperandKind.PART)
     if one.is_list != other.is_list:
         return False
     return one.use == other.use or frozenset((one.use, other.use)) in _TOGETHER
@@ -212,7 +214,7 @@ def _type(uses: Iterable[tuple[str, bool]]) -> Type:
     return Type(kind, any(is_list for _, is_list in found))
 
 
-def _dispute(late: Said, early: Said) -> FilterError:
+def _dispute(late: AttributeUse, early: AttributeUse) -> FilterError:
     where = early.name or "another text"
     if early.text == late.text and early.name == late.name:
         message = f"{late.path} is used as {_named(early)} and here as {_named(late)}"
@@ -223,7 +225,7 @@ def _dispute(late: Said, early: Said) -> FilterError:
     return FilterError(message, text=late.text, start=late.start, end=late.end, hint=hint)
 
 
-def _named(said: Said) -> str:
+def _named(said: AttributeUse) -> str:
     return f"a list, each element {said.use}" if said.is_list else said.use
 
 
@@ -238,8 +240,8 @@ def _shape(text: str) -> str | None:
 # ---------------------------------------------------------------- what one text says
 
 
-def _uses(node: Filter) -> Iterator[tuple[Attribute, Use, bool]]:
-    """Every attribute of a filter with what it is compared with, in the order of the text."""
+def _uses(node: Filter) -> Iterator[tuple[Attribute, OperandKind, bool]]:
+    """Every attribute of a filter with the kinds of its comparisons, in the order of the text."""
     if isinstance(node, And | Or):
         for part in node.parts:
             yield from _uses(part)
@@ -249,8 +251,8 @@ def _uses(node: Filter) -> Iterator[tuple[Attribute, Use, bool]]:
         yield from _used(node.left, _use_beside(node.right))
         yield from _used(node.right, _use_beside(node.left))
     elif isinstance(node, TextPair):
-        yield from _used(node.left, Use.ANYTHING)
-        yield from _used(node.right, Use.ANYTHING)
+        yield from _used(node.left, OperandKind.ANYTHING)
+        yield from _used(node.right, OperandKind.ANYTHING)
     elif isinstance(node, Range):
         for end in (node.low, node.high):
             yield from _used(node.operand, _use_beside(end))
@@ -260,37 +262,37 @@ def _uses(node: Filter) -> Iterator[tuple[Attribute, Use, bool]]:
             yield from _used(node.operand, _use_beside(item))
     elif isinstance(node, TextTest):
         contains = node.kind == "contains" and not node.ignore_case
-        yield from _used(node.operand, Use.PART if contains else Use.PATTERN)
+        yield from _used(node.operand, OperandKind.PART if contains else OperandKind.PATTERN)
     elif isinstance(node, InNetwork):
-        yield from _used(node.operand, Use.ADDRESS)
+        yield from _used(node.operand, OperandKind.ADDRESS)
     elif isinstance(node, Within | Near):
-        yield from _used(node.operand, Use.PLACE)
+        yield from _used(node.operand, OperandKind.PLACE)
     elif isinstance(node, IsNull):
-        yield from _used(node.operand, Use.ANYTHING)
+        yield from _used(node.operand, OperandKind.ANYTHING)
     elif isinstance(node, Call):
         for argument in node.arguments:
-            yield from _used(argument, Use.ANYTHING)
+            yield from _used(argument, OperandKind.ANYTHING)
 
 
-def _used(operand: Operand, use: Use) -> Iterator[tuple[Attribute, Use, bool]]:
-    read = operand.attribute if isinstance(operand, Quantified) else operand
+def _used(operand: Operand, use: OperandKind) -> Iterator[tuple[Attribute, OperandKind, bool]]:
+    read = operand.attribute if isinstance(operand, QuantifiedAttribute) else operand
     if isinstance(read, View):  # refused later; its attribute is to be known then
-        yield read.attribute, Use.ANYTHING, False
-    elif isinstance(operand, Quantified) and isinstance(read, Attribute):
+        yield read.attribute, OperandKind.ANYTHING, False
+    elif isinstance(operand, QuantifiedAttribute) and isinstance(read, Attribute):
         yield read, use, True
     elif isinstance(operand, Attribute):
         yield operand, use, False
     else:
         for each in inside(operand):  # arithmetic is refused later; its attributes are to be known then
             if isinstance(each, Attribute):
-                yield each, Use.ANYTHING, False
+                yield each, OperandKind.ANYTHING, False
 
 
-def _use_beside(other: Operand) -> Use:
+def _use_beside(other: Operand) -> OperandKind:
     if not isinstance(other, Literal):
-        return Use.ANYTHING
+        return OperandKind.ANYTHING
     value = other.value
     if type(value) is int and INT_MIN <= value <= INT_MAX:
-        return Use.WHOLE
-    found = families.family(value)
-    return Use.ANYTHING if found is None else _OF_FAMILY[found]
+        return OperandKind.WHOLE
+    found = type_families.family(value)
+    return OperandKind.ANYTHING if found is None else _OF_FAMILY[found]

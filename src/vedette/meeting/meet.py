@@ -1,4 +1,4 @@
-"""All publications against all subscriptions, once: who meets whom, and who meets best."""
+"""Meet all publications with all subscriptions, once: which pairs meet, and which are the best."""
 
 from __future__ import annotations
 
@@ -10,14 +10,21 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vedette.errors import InputError
-from vedette.matching.subscriptions import schema_of
-from vedette.meeting.direction import Direction, Per, check_direction, check_per
-from vedette.meeting.given import Given, read_all, texts_of
-from vedette.meeting.index import Index
-from vedette.meeting.inference import inferred_schema
-from vedette.meeting.reading import Constraint, Constraints
-from vedette.meeting.table import Space, Table
+from vedette.errors import FilterError, InputError
+from vedette.filters.subscription_set import schema_of
+from vedette.meeting.constraint_parser import Constraint, Constraints
+from vedette.meeting.constraint_table import AttributeSpace, ConstraintTable
+from vedette.meeting.direction import Direction, RankSide, check_direction, check_per
+from vedette.meeting.given import (
+    ConstraintRecord,
+    ConstraintsInput,
+    RejectedConstraint,
+    Rejects,
+    current_records,
+    read_all,
+)
+from vedette.meeting.inference import Inference, inferred_schema
+from vedette.meeting.meeting_index import MeetingIndex
 from vedette.schema.schema import Schema
 
 if TYPE_CHECKING:
@@ -25,42 +32,63 @@ if TYPE_CHECKING:
 
 
 def meet(
-    publications: Given,
-    subscriptions: Given,
+    publications: ConstraintsInput,
+    subscriptions: ConstraintsInput,
     *,
     schema: Schema | Mapping[str, Any] | None = None,
     direction: Direction = "publication",
     top: int | None = None,
     by: str | Callable[..., float] | None = None,
-    per: Per = "publication",
+    per: RankSide = "publication",
+    rejects: list[RejectedConstraint] | None = None,
 ) -> pa.Table:
-    """Who meets whom: a table of `publication` and `subscription`, in the order in which both were given.
+    """Meet publications with subscriptions; a table of `publication` and `subscription`, in the given order of both.
 
     Both sides are constraints: id -> text, or records with `id` and `when`. Without a schema an attribute has the type
-    that the constants of both sides suggest. `direction` says whose attributes have to be there: every one of the
-    publication in the subscription (as the paper has it), the other way round, or (`open`) only shared ones count.
+    that the constants of both sides suggest. `direction` says whose attributes have to be present: every one of the
+    publication in the subscription (as in the paper), the other way round, or (`open`) only shared ones count.
 
     With `top` or `by` the best are kept: `top` of them for every publication (`per`: or subscription), by "overlap",
     an attribute ("price", "-price"), an expression or a function; the table then has their `rank` and `score`, too.
+
+    Invalid constraints are an error, or, if a list is given as `rejects`, are put there and meet nothing. Without a
+    schema, the first constraint with an attribute then decides whether it is a number, a text, …
     """
     check_direction(direction)
     check_per(per)
-    offered, wanted = texts_of(publications, "publication"), texts_of(subscriptions, "subscription")
-    known = schema_of(schema) if schema is not None else _inferred(offered, wanted)
-    reader = Constraints(known)
-    made = read_all(offered, reader, "publication"), read_all(wanted, reader, "subscription")
+    aside: Rejects | None = None if rejects is None else []
+    offered, wanted = (
+        current_records(publications, "publication", aside),
+        current_records(subscriptions, "subscription", aside),
+    )
+    sides = {"publication": offered, "subscription": wanted}
+    known = schema_of(schema) if schema is not None else _inferred(sides, aside)
+    reader, space = Constraints(known), AttributeSpace()
+    one, other = (read_all(records, reader, side, space, aside) for side, records in sides.items())
     ranking = ranking_of(top, by, per, known)
-    found = Sides.of(*made).pairs(direction)
+    found = MeetingTables.of(one, other).pairs(direction)
+    if rejects is not None and aside:
+        rejects += sorted(aside, key=lambda each: (each.side, each.row))
     return table_of(found, list(offered), list(wanted), ranking, top)
 
 
-def _inferred(offered: Mapping[str, str], wanted: Mapping[str, str]) -> Schema:
-    names = [*(f"publication {id_!r}" for id_ in offered), *(f"subscription {id_!r}" for id_ in wanted)]
-    return inferred_schema([*offered.values(), *wanted.values()], names)
+def _inferred(sides: Mapping[str, dict[str, ConstraintRecord]], aside: Rejects | None) -> Schema:
+    if aside is None:
+        named = [(f"{side} {id_!r}", record.when) for side, records in sides.items() for id_, record in records.items()]
+        return inferred_schema([when for _, when in named], [name for name, _ in named])
+    inference = Inference()
+    for side, records in sides.items():
+        for record in list(records.values()):
+            try:
+                inference.add(record.when, f"{side} {record.id!r}")
+            except FilterError as error:
+                aside.append(RejectedConstraint(side, record.row, record.id, str(error)))
+                del records[record.id]
+    return inference.schema()
 
 
-def ranking_of(top: int | None, by: str | Callable[..., float] | None, per: Per, schema: Schema) -> Ranking | None:
-    """How to rank, if that is asked for; InputError if it makes no sense."""
+def ranking_of(top: int | None, by: str | Callable[..., float] | None, per: RankSide, schema: Schema) -> Ranking | None:
+    """The ranking, if there is to be one; InputError if it is invalid."""
     if top is not None and (isinstance(top, bool) or not isinstance(top, int) or top < 1):
         raise InputError(f"top={top!r} is no number of rows to keep\nHint: it is 1 or more")
     if top is None and by is None:
@@ -71,11 +99,11 @@ def ranking_of(top: int | None, by: str | Callable[..., float] | None, per: Per,
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
-    """Disjuncts that meet, and the tables they are of."""
+class MeetingPairs:
+    """Disjuncts that meet, and their tables."""
 
-    publications: Table
-    subscriptions: Table
+    publications: ConstraintTable
+    subscriptions: ConstraintTable
     publication: NDArray[np.int32]
     subscription: NDArray[np.int32]
 
@@ -98,36 +126,40 @@ class Pairs:
         return first, together - first * width
 
 
-class Sides:
-    """Both sides made ready: the larger one is standing, the smaller one probes it."""
+class MeetingTables:
+    """The tables of both sides: the larger one is indexed, the smaller one probes it."""
 
-    def __init__(self, publications: Table, subscriptions: Table) -> None:
+    def __init__(self, publications: ConstraintTable, subscriptions: ConstraintTable) -> None:
         self._publications, self._subscriptions = publications, subscriptions
-        self._standing: Per = "subscription"
+        self._standing: RankSide = "subscription"
         if len(publications.owner) > len(subscriptions.owner):
             self._standing = "publication"
-        self._index = Index(publications if self._standing == "publication" else subscriptions)
+        self._index = MeetingIndex(publications if self._standing == "publication" else subscriptions)
 
     @classmethod
-    def of(cls, publications: Sequence[Constraint], subscriptions: Sequence[Constraint]) -> Sides:
-        """From the constraints of both."""
-        space = Space()
+    def of(cls, publications: Sequence[Constraint], subscriptions: Sequence[Constraint]) -> MeetingTables:
+        """Build the tables from the constraints of both sides."""
+        space = AttributeSpace()
         slots = space.slots([*publications, *subscriptions])
-        return cls(Table.of(publications, space, slots), Table.of(subscriptions, space, slots))
+        return cls(ConstraintTable.of(publications, space, slots), ConstraintTable.of(subscriptions, space, slots))
 
-    def pairs(self, direction: Direction) -> Pairs:
-        """Which disjuncts meet."""
+    def pairs(self, direction: Direction) -> MeetingPairs:
+        """The pairs of disjuncts that meet."""
         if self._standing == "subscription":
             one, other = self._index.pairs(self._publications, direction, "subscription")
         else:
             other, one = self._index.pairs(self._subscriptions, direction, "publication")
-        return Pairs(self._publications, self._subscriptions, one, other)
+        return MeetingPairs(self._publications, self._subscriptions, one, other)
 
 
 def table_of(
-    found: Pairs, publications: Sequence[str], subscriptions: Sequence[str], ranking: Ranking | None, top: int | None
+    found: MeetingPairs,
+    publications: Sequence[str],
+    subscriptions: Sequence[str],
+    ranking: Ranking | None,
+    top: int | None,
 ) -> pa.Table:
-    """What meets, by the names of both, and ranked where that is asked for."""
+    """The table of ids that meet, ranked if required."""
     if ranking is None:
         one, other = found.constraints()
         return pa.table({"publication": _named(publications, one), "subscription": _named(subscriptions, other)})

@@ -3,10 +3,10 @@
 One query for each type and pair of operators, made by a rule, puts into `intermediate_answer` which attributes of
 which two disjuncts meet; a last one counts them. All of it is plain SQL, the same for DuckDB and Spark.
 
-Mended, against the paper: the last query is grouped by pair of disjuncts, where the printed one is grouped by field
+Corrected, against the paper: the last query is grouped by pair of disjuncts, where the printed one is grouped by field
 too, so that it never sees more than one of a publication's attributes; it counts different fields, since a set is
-several rows of one field; disjuncts without a test are added; and every pair is told once. The first queries
-are grouped by field as well, without which their SELECT is no SQL.
+several rows of one field; disjuncts without a test are added; and every pair is returned once. The first queries
+are grouped by field as well, without which their SELECT is not valid SQL.
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ class Pair(NamedTuple):
 
     @property
     def name(self) -> str:
-        """For people."""
+        """The name of the pair, for people."""
         return f"{FAMILIES[self.kind].name}: {self.published} with {self.subscribed}"
 
 
 class Database(Protocol):
-    """Whatever holds the relations by their names, and runs a query: a connection to DuckDB, a Spark session."""
+    """A database that holds the relations by their names, and runs queries: a connection to DuckDB, a Spark session."""
 
     def execute(self, query: str, /) -> Any:
-        """Run one statement; of a SELECT the answer."""
+        """Run one statement; for a SELECT, return the answer."""
 
 
 def all_pairs(kinds: Iterable[Kind] = tuple(FAMILIES)) -> list[Pair]:
@@ -73,7 +73,7 @@ def all_pairs(kinds: Iterable[Kind] = tuple(FAMILIES)) -> list[Pair]:
 
 
 def pairs_in(publications: Relations, subscriptions: Relations) -> list[Pair]:
-    """Those of `all_pairs` whose operators occur on both sides."""
+    """The pairs of `all_pairs` whose operators occur on both sides."""
     found = []
     for kind, family in FAMILIES.items():
         here, there = publications[f"{family.name}_pubs"]["op"], subscriptions[f"{family.name}_subs"]["op"]
@@ -83,7 +83,7 @@ def pairs_in(publications: Relations, subscriptions: Relations) -> list[Pair]:
 
 
 def rule(pair: Pair) -> str | None:
-    """When a row `p` and a row `s` of one field meet: a condition, empty if they always do; None if they never do."""
+    """The condition under which rows `p` and `s` of one field meet: empty if they always do; None if they never do."""
     kind, published, subscribed = pair
     both = {published, subscribed}
     if NULL in both:
@@ -103,7 +103,7 @@ def rule(pair: Pair) -> str | None:
 
 
 def _reaches(kind: Kind, one: str, low: End | None, other: str, high: End | None) -> str:
-    """That a lower bound leaves something below an upper one; empty where a half space has none."""
+    """The condition that a lower bound leaves something below an upper one; empty if a half space has none."""
     if low is None or high is None:
         return ""
     names = {"low": f"{one}.{low[0]}", "high": f"{other}.{high[0]}"}
@@ -172,7 +172,7 @@ WHERE COALESCE(common.fields, 0) = COALESCE(agg.fields, 0)"""
 
 
 def counting(direction: Direction = "publication", how: Counting = "mended") -> str:
-    """The last query: pairs of ids, each once but for the printed one, which knows one direction only."""
+    """The last query: pairs of ids, each once except in the printed form, which has one direction only."""
     check_direction(direction)
     if how == "as printed":
         return AS_PRINTED
@@ -183,7 +183,7 @@ def counting(direction: Direction = "publication", how: Counting = "mended") -> 
 
 
 def _shared() -> str:
-    """How many attributes two disjuncts have in common."""
+    """The number of attributes that two disjuncts have in common."""
     names = [family.name for family in FAMILIES.values()]
     pubs, subs = (
         " UNION ALL ".join(f"SELECT {side[0]}_id, {side[0]}_disjunct_id, field FROM {name}_{side}" for name in names)
@@ -209,7 +209,7 @@ def queries(
 
 
 def single_query(pairs: Sequence[Pair] | None = None, direction: Direction = "publication") -> str:
-    """The same as one query, for engines where tables are not to be written."""
+    """The same as one query, for engines where tables cannot be written."""
     parts = [_EMPTY, *(matching(pair) for pair in (all_pairs() if pairs is None else pairs))]
     return "\n".join(("WITH intermediate_answer AS (", "\nUNION ALL\n".join(parts), ")", counting(direction)))
 
@@ -220,7 +220,7 @@ def issue(
     direction: Direction = "publication",
     how: Counting = "mended",
 ) -> Any:
-    """Issue all queries; what the last one answers."""
+    """Issue all queries; return the answer of the last one."""
     answer: Any = None
     for _, query in queries(pairs, direction, how):
         answer = database.execute(query)

@@ -1,11 +1,11 @@
-"""Which of those that meet are the best: the first few for every publication, or for every subscription.
+"""Rank what meets, and keep the best few for every publication, or for every subscription.
 
-What to rank by is the overlap (`vedette.meeting.overlap`), an attribute or an expression of them
-(`vedette.meeting.expressions`), or in Python a function. Of an ascending expression the least counts that it can be
-over what both sides allow, of a descending one the greatest. An attribute that one side alone asks about is what that
-side allows; where neither does, or what is allowed is no number, the score is NaN, and comes last.
+The key is the overlap (`vedette.meeting.overlap`), an attribute or an expression of attributes
+(`vedette.meeting.rank_expressions`), or in Python a function. Of an ascending expression the least value over what
+both sides allow counts, of a descending one the greatest. For an attribute that only one side tests, that side's
+values count; if neither does, or no number is allowed, the score is NaN, and comes last.
 
-Of several pairs of disjuncts the best one counts. Equal scores are in the order in which the others were given.
+The best of several pairs of disjuncts counts. Equal scores are in the given order of the other side.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ from numpy.typing import NDArray
 
 from vedette.errors import InputError
 from vedette.language.valuesets import ValueSet, intersection
-from vedette.meeting.allowed import Allowed, Elements, Place
+from vedette.meeting.allowed_values import AllowedValues, Elements, PlaceTerm
 from vedette.meeting.bounds import Reckoner
-from vedette.meeting.direction import Per, check_per
-from vedette.meeting.expressions import OVERLAP, Expression, read_expression
-from vedette.meeting.reading import Constraint, Disjunct
+from vedette.meeting.constraint_parser import Constraint, Disjunct
+from vedette.meeting.constraint_table import ConstraintTable
+from vedette.meeting.direction import RankSide, check_per
+from vedette.meeting.overlap_shares import OverlapShares
+from vedette.meeting.rank_expressions import OVERLAP, RankExpression, read_expression
 from vedette.meeting.shapes import common_place
-from vedette.meeting.shares import Shares
-from vedette.meeting.table import Table
 from vedette.schema.schema import Schema
 
-# Publication, subscription, and what both allow every attribute to be that some of them asks about; largest first.
-Score: TypeAlias = Callable[[Constraint, Constraint, Mapping[str, Allowed]], float]
-By: TypeAlias = str | Score
+# Publication, subscription, and the values that both allow every attribute of either; largest first.
+ScoreFunction: TypeAlias = Callable[[Constraint, Constraint, Mapping[str, AllowedValues]], float]
+RankBy: TypeAlias = str | ScoreFunction
 
 _AT_ONCE = 1 << 18  # pairs: bounds the memory
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What to rank by, for which side, and whether the largest come first."""
+    """The key, the side for which pairs are ranked, and whether the largest come first."""
 
-    by: Expression | Score
-    per: Per
+    by: RankExpression | ScoreFunction
+    per: RankSide
     descending: bool
 
     @classmethod
-    def of(cls, by: By | None, per: Per, schema: Schema) -> Ranking:
-        """Read what to rank by, the overlap if it is not said; InputError if it makes no sense."""
+    def of(cls, by: RankBy | None, per: RankSide, schema: Schema) -> Ranking:
+        """Parse a ranking, the overlap by default; InputError if it is invalid."""
         check_per(per)
         if by is None or isinstance(by, str):
             expression = read_expression(OVERLAP if by is None else by, schema)
@@ -57,17 +57,21 @@ class Ranking:
         return cls(by, per, True)
 
     def scores(
-        self, publications: Table, subscriptions: Table, p_disjunct: NDArray[Any], s_disjunct: NDArray[Any]
+        self,
+        publications: ConstraintTable,
+        subscriptions: ConstraintTable,
+        p_disjunct: NDArray[Any],
+        s_disjunct: NDArray[Any],
     ) -> NDArray[np.float64]:
         """The scores of pairs of disjuncts that meet; both tables are of one space."""
         p, s = np.asarray(p_disjunct, np.int64), np.asarray(s_disjunct, np.int64)
-        if not isinstance(self.by, Expression):
+        if not isinstance(self.by, RankExpression):
             return _called(self.by, publications, subscriptions, p, s)
         reckoner = Reckoner(self.by, publications, subscriptions)
         overlap = None
         if any(map(self.by.is_overlap, self.by.nodes())):
             sides = (publications, p), (subscriptions, s)
-            overlap = Shares(*sides) if self.per == "publication" else Shares(*reversed(sides))
+            overlap = OverlapShares(*sides) if self.per == "publication" else OverlapShares(*reversed(sides))
         found = np.empty(len(p))
         for first in range(0, len(p), _AT_ONCE):
             some = slice(first, first + _AT_ONCE)
@@ -77,7 +81,7 @@ class Ranking:
     def best(
         self, p_owner: NDArray[Any], s_owner: NDArray[Any], scores: NDArray[np.float64], top: int | None
     ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Which rows to keep, each pair of constraints once, by the side that is ranked for, and their ranks from 1."""
+        """The rows to keep, each pair of constraints once, by the side that is ranked for, and their ranks from 1."""
         if top is not None and (isinstance(top, bool) or not isinstance(top, int) or top < 1):
             raise InputError(f"top={top!r} is not a number of matches to keep\nHint: it is 1 or more")
         sides = (p_owner, s_owner) if self.per == "publication" else (s_owner, p_owner)
@@ -96,13 +100,17 @@ class Ranking:
 
 
 def _called(
-    score: Score, publications: Table, subscriptions: Table, p: NDArray[np.int64], s: NDArray[np.int64]
+    score: ScoreFunction,
+    publications: ConstraintTable,
+    subscriptions: ConstraintTable,
+    p: NDArray[np.int64],
+    s: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """What a function says of each pair."""
+    """The values of a function for each pair."""
     found = np.empty(len(p))
     for row, (mine, theirs) in enumerate(zip(p.tolist(), s.tolist(), strict=True)):
         (one, part), (other, other_part) = _read(publications, mine), _read(subscriptions, theirs)
-        value = score(one, other, met(part, other_part))
+        value = score(one, other, shared_values(part, other_part))
         try:
             found[row] = float(value)
         except (TypeError, ValueError):
@@ -111,14 +119,14 @@ def _called(
     return found
 
 
-def _read(table: Table, disjunct: int) -> tuple[Constraint, Disjunct]:
+def _read(table: ConstraintTable, disjunct: int) -> tuple[Constraint, Disjunct]:
     owner = int(table.owner[disjunct])
     constraint = table.constraints[owner]
     return constraint, constraint.disjuncts[disjunct - int(np.searchsorted(table.owner, owner))]
 
 
-def met(one: Disjunct, other: Disjunct) -> dict[str, Allowed]:
-    """What two disjuncts that meet both allow, by attribute; one that is silent about an attribute allows all."""
+def shared_values(one: Disjunct, other: Disjunct) -> dict[str, AllowedValues]:
+    """The values that two meeting disjuncts both allow, by attribute; a disjunct without a test allows all."""
     found = {term.attribute: term.allowed for term in one.terms}
     for term in other.terms:
         mine = found.get(term.attribute)
@@ -126,8 +134,8 @@ def met(one: Disjunct, other: Disjunct) -> dict[str, Allowed]:
     return found
 
 
-def both_allow(one: Allowed, other: Allowed) -> Allowed:
-    """What two that meet have in common; of lists that need not be the same elements, the elements that both name."""
+def both_allow(one: AllowedValues, other: AllowedValues) -> AllowedValues:
+    """The common values of two that meet; of lists that need not have equal elements, the elements that both name."""
     if isinstance(one, ValueSet) and isinstance(other, ValueSet):
         return intersection(one, other)
     if isinstance(one, ValueSet):  # of a list or place it says only that there is one
@@ -137,6 +145,6 @@ def both_allow(one: Allowed, other: Allowed) -> Allowed:
     if isinstance(one, Elements) and isinstance(other, Elements):
         every = one.quantifier == other.quantifier == "all"
         return Elements("all" if every else "any", intersection(one.values, other.values))
-    if isinstance(one, Place) and isinstance(other, Place):
+    if isinstance(one, PlaceTerm) and isinstance(other, PlaceTerm):
         return common_place(one, other)
     raise TypeError("an attribute is a list or a place, not both")

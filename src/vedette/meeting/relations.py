@@ -5,10 +5,10 @@
     region_pubs   (p_id, p_disjunct_id, field, west, south, east, north, op)   the same for points
 
 `subs` and `s_` for the other side. A range has two values. A set, such as `x in (1, 5)`, is several rows of one field.
-Operators are those that were written, but for what is smaller or larger than it looks: a single value is `=`, and all
-values are `is not null`. So half spaces and ranges have two values or more, and `!=` always meets them. SQL has no name
-for the float or the address next to another: bounds of these are always closed. An address is its 32 hexadecimal
-digits, times are in UTC.
+Operators are those that were written, except for sets that are smaller or larger than they look: a single value is `=`,
+and all values are `is not null`. So half spaces and ranges have two values or more, and `!=` always meets them. SQL has
+no name for the float or the address next to another: bounds of these are always closed. An address is its 32
+hexadecimal digits, times are in UTC.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ import pyarrow as pa
 
 from vedette.errors import NotSupported
 from vedette.language.ast import OPPOSITE, Comparator, Comparison, Range
-from vedette.language.valuesets import Interval, ValueSet
-from vedette.meeting.allowed import Allowed, Area, Disc, Values, geometry
-from vedette.meeting.direction import Per
-from vedette.meeting.reading import Constraint, Term, Test
+from vedette.language.valuesets import Interval, ValueSet, has_fractions
+from vedette.meeting.allowed_values import AllowedValues, Area, Disc, Values, geometry
+from vedette.meeting.constraint_parser import Constraint, SignedAtom, Term
+from vedette.meeting.direction import RankSide
 from vedette.schema.columns import Column
 from vedette.schema.keys import INT_MAX, LOWEST, float_key
 from vedette.schema.types import Kind
@@ -40,38 +40,38 @@ PLACES: Final = (WITHIN, NULL, PRESENT)
 EDGES: Final = ("west", "south", "east", "north")
 
 
-class Family(NamedTuple):
-    """The relations of one type: how they are named, what their values are, which operators occur."""
+class RelationFamily(NamedTuple):
+    """The relations of one type: their names, the form of their values, the operators that occur."""
 
     name: str
     values: pa.DataType
     operators: tuple[str, ...]
 
 
-FAMILIES: Final[dict[Kind, Family]] = {
-    Kind.INT: Family("integer", pa.int64(), ORDERED),
-    Kind.FLOAT: Family("float", pa.float64(), CLOSED),
-    Kind.STRING: Family("string", pa.string(), ORDERED),
-    Kind.BOOL: Family("bool", pa.bool_(), ("=", NULL, PRESENT)),
-    Kind.DATE: Family("date", pa.date32(), ORDERED),
-    Kind.TIMESTAMP: Family("timestamp", pa.timestamp("us"), ORDERED),
-    Kind.IP: Family("ip", pa.string(), CLOSED),
-    Kind.POINT: Family("point", pa.float64(), PLACES),
-    Kind.REGION: Family("region", pa.float64(), PLACES),
+FAMILIES: Final[dict[Kind, RelationFamily]] = {
+    Kind.INT: RelationFamily("integer", pa.int64(), ORDERED),
+    Kind.FLOAT: RelationFamily("float", pa.float64(), CLOSED),
+    Kind.STRING: RelationFamily("string", pa.string(), ORDERED),
+    Kind.BOOL: RelationFamily("bool", pa.bool_(), ("=", NULL, PRESENT)),
+    Kind.DATE: RelationFamily("date", pa.date32(), ORDERED),
+    Kind.TIMESTAMP: RelationFamily("timestamp", pa.timestamp("us"), ORDERED),
+    Kind.IP: RelationFamily("ip", pa.string(), CLOSED),
+    Kind.POINT: RelationFamily("point", pa.float64(), PLACES),
+    Kind.REGION: RelationFamily("region", pa.float64(), PLACES),
 }
 _NAN, _INFINITY = float_key(float("nan")), float_key(float("inf"))
 _HIGHEST: dict[Kind, int | bytes] = {Kind.INT: INT_MAX, Kind.FLOAT: _NAN, Kind.BOOL: 1, Kind.IP: b"\xff" * 16}
 
 
-class Row(NamedTuple):
-    """What one row says of its field: an operator, and the keys of its values, or the edges of a rectangle."""
+class RelationRow(NamedTuple):
+    """One row's constraint of its field: an operator, and the keys of its values, or the edges of a rectangle."""
 
     op: str
     values: tuple[Any, ...] = ()
 
 
-def relations(constraints: Mapping[Id, Constraint], side: Per) -> dict[str, pa.Table]:
-    """The master and all relations of one side, empty ones too; NotSupported for what they cannot say."""
+def relations(constraints: Mapping[Id, Constraint], side: RankSide) -> dict[str, pa.Table]:
+    """The master and all relations of one side, empty ones too; NotSupported for what they cannot express."""
     master: list[tuple[Id, int, int]] = []
     kinds = {kind: _Rows() for kind in FAMILIES}
     for identity, constraint in constraints.items():
@@ -91,12 +91,12 @@ def relations(constraints: Mapping[Id, Constraint], side: Per) -> dict[str, pa.T
 
 @dataclass
 class _Rows:
-    """The rows of one relation, as they come."""
+    """The rows of one relation, as they are collected."""
 
     ids: list[Id] = field(default_factory=list)
     disjuncts: list[int] = field(default_factory=list)
     fields: list[str] = field(default_factory=list)
-    rows: list[Row] = field(default_factory=list)
+    rows: list[RelationRow] = field(default_factory=list)
 
     def add(self, identity: Id, disjunct: int, term: Term) -> None:
         for row in rows_of(term):
@@ -134,8 +134,8 @@ def _at(values: tuple[Any, ...], place: int) -> Any:
 # ---------------------------------------------------------------- from a term to its rows
 
 
-def rows_of(term: Term) -> Iterator[Row]:
-    """What a disjunct says of one attribute; several rows are alternatives."""
+def rows_of(term: Term) -> Iterator[RelationRow]:
+    """A disjunct's constraint of one attribute; several rows are alternatives."""
     column, allowed = term.column, term.allowed
     if column.type.is_list or column.other is not None:
         what = "is a list" if column.type.is_list else "has a type that nobody knows"
@@ -144,14 +144,17 @@ def rows_of(term: Term) -> Iterator[Row]:
         yield _rectangle(column, allowed)
         return
     if allowed.null:
-        yield Row(NULL)
+        yield RelationRow(NULL)
     if allowed.is_all_values:
-        yield Row(PRESENT)
+        yield RelationRow(PRESENT)
         return
     kind = column.type.kind
+    if has_fractions(allowed):
+        what = "is compared with a number beyond 2**53, where there are integers between the floats"
+        raise NotSupported(_sentence(column, what, "say in the schema that it is an int"))
     missing = _left_out(kind, allowed)
     if missing is not None:
-        yield Row("!=", (missing,))
+        yield RelationRow("!=", (missing,))
         return
     # What a list leaves over lies between its values.
     ends = _ends(term.tests) if len(allowed.intervals) == 1 else (True, True)
@@ -164,7 +167,7 @@ def _sentence(column: Column, what: str, hint: str) -> str:
 
 
 def _left_out(kind: Kind, values: Values) -> Any:
-    """The one value that is not in the set; None if there is not just one."""
+    """The one value that is not in the set; None if there is not exactly one."""
     if len(values.intervals) != 2:
         return None
     below, above = values.intervals
@@ -173,7 +176,7 @@ def _left_out(kind: Kind, values: Values) -> Any:
     return None
 
 
-def _ends(tests: Iterable[Test]) -> tuple[bool, bool]:
+def _ends(tests: Iterable[SignedAtom]) -> tuple[bool, bool]:
     """Whether the lower, and the upper, bound was written as an open one."""
     low = high = False
     for test in tests:
@@ -186,11 +189,11 @@ def _ends(tests: Iterable[Test]) -> tuple[bool, bool]:
     return low, high
 
 
-def _interval(kind: Kind, one: Interval[Any], low_open: bool, high_open: bool) -> Row:
+def _interval(kind: Kind, one: Interval[Any], low_open: bool, high_open: bool) -> RelationRow:
     first = LOWEST[kind] if one.low is None else one.low
     last = _HIGHEST.get(kind) if one.high is None else before(kind, one.high)
     if first == last:
-        return Row("=", (first,))
+        return RelationRow("=", (first,))
     if kind in (Kind.FLOAT, Kind.IP):
         low_open = high_open = False
     elif kind is Kind.STRING:  # whose bounds are as they are: behind 'a' comes 'a\0'
@@ -198,10 +201,10 @@ def _interval(kind: Kind, one: Interval[Any], low_open: bool, high_open: bool) -
     low = before(kind, first) if low_open else first
     high = one.high if high_open else last
     if one.low is None:
-        return Row("<" if high_open else "<=", (high,))
+        return RelationRow("<" if high_open else "<=", (high,))
     if one.high is None:
-        return Row(">" if low_open else ">=", (low,))
-    return Row(f"{'(' if low_open else '['}{')' if high_open else ']'}", (low, high))
+        return RelationRow(">" if low_open else ">=", (low,))
+    return RelationRow(f"{'(' if low_open else '['}{')' if high_open else ']'}", (low, high))
 
 
 def before(kind: Kind, key: Any) -> Any:
@@ -215,7 +218,7 @@ def before(kind: Kind, key: Any) -> Any:
     return key - 1
 
 
-def _rectangle(column: Column, allowed: Allowed) -> Row:
+def _rectangle(column: Column, allowed: AllowedValues) -> RelationRow:
     if isinstance(allowed, Disc):
         raise NotSupported(_sentence(column, "is within a distance", "say in which rectangle it is"))
     if not isinstance(allowed, Area):
@@ -225,7 +228,7 @@ def _rectangle(column: Column, allowed: Allowed) -> Row:
     shape = geometry(allowed.region)
     if not shape.equals(shapely.box(*shape.bounds)):
         raise NotSupported(_sentence(column, "is in a region that is no rectangle", "say in which rectangle it is"))
-    return Row(WITHIN, tuple(shape.bounds))
+    return RelationRow(WITHIN, tuple(shape.bounds))
 
 
 # ---------------------------------------------------------------- from keys to values

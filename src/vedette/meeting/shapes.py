@@ -1,4 +1,4 @@
-"""Places as shapes in degrees, longitude first: how much of one is in another, and what two have in common."""
+"""Places as shapes in degrees, longitude first: shares of area, and intersections."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 from vedette.language.ast import Point, Region
 from vedette.language.evaluate import EARTH_RADIUS
 from vedette.language.valuesets import ValueSet
-from vedette.meeting.allowed import Allowed, Area, Disc, Elements, Place, geometry
+from vedette.meeting.allowed_values import AllowedValues, Area, Disc, Elements, PlaceTerm, geometry
 
-Numbers = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 _CORNERS = 64  # of a disc
 
 
-def place_shares(some: Sequence[Allowed], others: Sequence[Allowed]) -> Numbers:
-    """The share of each place that the place beside it has, too: of their areas; a point is in what it meets."""
+def place_shares(some: Sequence[AllowedValues], others: Sequence[AllowedValues]) -> Floats:
+    """The share of each place that its partner has, too: of their areas; a point counts as in what it meets."""
     import shapely
 
     mine = np.array([shape(one) for one in some], object)
@@ -33,8 +33,8 @@ def place_shares(some: Sequence[Allowed], others: Sequence[Allowed]) -> Numbers:
     return found
 
 
-def common_place(one: Place, other: Place) -> Place:
-    """What two places that meet have in common: one of them, or an area; where they only touch, a point."""
+def common_place(one: PlaceTerm, other: PlaceTerm) -> PlaceTerm:
+    """The intersection of two places that meet: one of them, or an area; if they only touch, a point."""
     first, second = shape(one), shape(other)
     if second.covers(first):
         return one
@@ -52,8 +52,8 @@ def common_place(one: Place, other: Place) -> Place:
     return Disc(Point(at.x, at.y), 0.0)
 
 
-def shape(allowed: Allowed) -> Any:
-    """A place as a Shapely geometry; that there is one is the whole Earth."""
+def shape(allowed: AllowedValues) -> Any:
+    """A place as a Shapely geometry; a constraint that there is a place is the whole Earth."""
     if isinstance(allowed, Disc):
         return disc_shape(allowed.centre, allowed.metres)
     if isinstance(allowed, ValueSet):
@@ -103,8 +103,8 @@ def disc_shape(centre: Point, metres: float) -> Any:
     return shapely.union_all([translate(whole, by).intersection(_earth()) for by in (-360, 0, 360)])
 
 
-def _circle(centre: Point, angle: float) -> tuple[Numbers, Numbers]:
-    """Places at an angle from the centre, all round, in degrees."""
+def _circle(centre: Point, angle: float) -> tuple[Floats, Floats]:
+    """A circle of places at an angle from the centre, in degrees."""
     bearing = np.arange(_CORNERS) * (2 * np.pi / _CORNERS)
     x, y = math.radians(centre.x), math.radians(centre.y)
     middle = np.array([math.cos(y) * math.cos(x), math.cos(y) * math.sin(x), math.sin(y)])

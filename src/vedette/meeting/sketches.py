@@ -1,4 +1,4 @@
-"""What a disjunct allows other attributes to be, in levels: enough to pass most candidates over at a glance."""
+"""Sketches: what a disjunct allows other attributes, in levels, coarse but enough to exclude most candidates."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.kernels.meet_rows import COMPANIONS, LANE, MARK, SET
-from vedette.meeting.table import Table
+from vedette.meeting.constraint_table import ConstraintTable
+from vedette.meeting.kernels.meet_rows import COMPANIONS, LANE, MARK, SET
 
 _WORTH = 4096  # terms, below which looking candidates up is as fast
 _ATTRIBUTES = 1000  # the most common ones, which alone become companions
@@ -17,14 +17,14 @@ _SAMPLE = 2000  # disjuncts that tell which attributes occur together
 
 
 @dataclass(frozen=True, slots=True)
-class Levels:
-    """Of every attribute the values at which the next level begins."""
+class SketchLevels:
+    """For every attribute, the values at which the next level begins."""
 
     cuts: tuple[NDArray[np.int64], ...]
 
     @classmethod
-    def of(cls, table: Table, attributes: int) -> Levels:
-        """Levels that about as many bounds of the table fall into each."""
+    def of(cls, table: ConstraintTable, attributes: int) -> SketchLevels:
+        """Choose levels so that about as many bounds of the table fall into each."""
         term = np.repeat(np.arange(len(table.attribute)), np.diff(table.span_start))
         attribute = table.attribute[term]
         order = np.argsort(attribute, kind="stable")
@@ -37,8 +37,8 @@ class Levels:
             cuts.append(ends[places] if len(ends) else ends)
         return cls(tuple(cuts))
 
-    def levels(self, table: Table) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The lowest and the highest level of every term; all levels where it is not just spans, or is not known."""
+    def levels(self, table: ConstraintTable) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The lowest and the highest level of every term; all levels if it has not only spans, or is unknown."""
         low = np.zeros(len(table.attribute), np.int64)
         last = np.full(len(table.attribute), MARK - 1, np.int64)
         simple = (table.sort == SET) & ~table.null & (np.diff(table.span_start) > 0)
@@ -52,8 +52,8 @@ class Levels:
         return low, last
 
 
-def companions(table: Table, share: NDArray[np.float64], attributes: int) -> NDArray[np.int32]:
-    """For every attribute those that occur with it, often, and where terms overlap few others (`share` of them)."""
+def companions(table: ConstraintTable, share: NDArray[np.float64], attributes: int) -> NDArray[np.int32]:
+    """For every attribute, attributes that often occur with it, and whose terms overlap few (`share` of them)."""
     found = np.full((attributes, COMPANIONS), -1, np.int32)
     if len(table.attribute) < _WORTH or attributes < 2:
         return found
@@ -76,13 +76,13 @@ def companions(table: Table, share: NDArray[np.float64], attributes: int) -> NDA
 
 
 def sketches(
-    table: Table,
+    table: ConstraintTable,
     terms: tuple[NDArray[np.int64], NDArray[np.int64]],
     beside: NDArray[np.int32],
     rows: tuple[NDArray[np.int32], NDArray[np.int32]],
     listed_within: bool,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Both words of every row (its attribute, its disjunct); attributes that a disjunct lacks fail, or always fit."""
+    """Both words of every row (its attribute, its disjunct); attributes that a disjunct lacks never fit, or always."""
     attribute, disjunct = rows
     low, last = np.zeros(len(attribute), np.int64), np.zeros(len(attribute), np.int64)
     lacking = (0, MARK) if listed_within else (MARK, 0)

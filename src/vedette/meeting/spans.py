@@ -1,4 +1,4 @@
-"""Pairs of terms as arrays: which terms do two disjuncts both have, and where do the spans of two terms overlap?"""
+"""Pairs of terms as arrays: the common attributes of two disjuncts, and the common spans of two terms."""
 
 from __future__ import annotations
 
@@ -8,38 +8,38 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.meeting.allowed import Values
-from vedette.meeting.table import Table
+from vedette.meeting.allowed_values import Values
+from vedette.meeting.constraint_table import ConstraintTable
 
 Places = NDArray[np.int64]
-Keys = NDArray[np.int64]
+KeyArray = NDArray[np.int64]
 
 
 class Spans(NamedTuple):
     """Closed spans of many sets, ascending and apart: those of set i are low[start[i]:start[i + 1]]."""
 
     start: Places
-    low: Keys
-    last: Keys
+    low: KeyArray
+    last: KeyArray
 
 
 class Pieces(NamedTuple):
-    """Closed spans by the row that they belong to, ascending by both."""
+    """Closed spans with the rows that they belong to, ascending by both."""
 
     row: Places
-    low: Keys
-    last: Keys
+    low: KeyArray
+    last: KeyArray
 
 
-def spans_of(table: Table) -> Spans:
+def spans_of(table: ConstraintTable) -> Spans:
     """The spans of all terms."""
     return Spans(table.span_start, table.low, table.last)
 
 
-class Shared:
-    """Finds the terms that disjuncts of two tables have about the same attributes."""
+class CommonTerms:
+    """Finds the terms of pairs of disjuncts of two tables that have the same attribute."""
 
-    def __init__(self, one: Table, other: Table) -> None:
+    def __init__(self, one: ConstraintTable, other: ConstraintTable) -> None:
         self._one = one
         # Both sides number attributes alike, so that disjunct and attribute are one number to look for.
         self._width = np.int64(max(len(one.space), 1))
@@ -58,8 +58,8 @@ class Shared:
         return pair[inside], term[inside], self._order[place[inside]]
 
 
-def term_of(table: Table, attribute: int) -> Places:
-    """The term of each disjunct that is about an attribute, or -1."""
+def term_of(table: ConstraintTable, attribute: int) -> Places:
+    """The term of each disjunct for an attribute, or -1."""
     found = np.full(len(table.owner), -1, np.int64)
     terms = np.flatnonzero(table.attribute == attribute)
     found[table.disjunct[terms]] = terms
@@ -74,13 +74,13 @@ def expanded(begin: Places, end: Places) -> tuple[Places, Places]:
 
 
 def own(spans: Spans, sets: Places) -> Pieces:
-    """The spans of one set a row."""
+    """The spans of one set per row."""
     row, place = expanded(spans.start[sets], spans.start[sets + 1])
     return Pieces(row, spans.low[place], spans.last[place])
 
 
 def common(one: Spans, other: Spans, mine: Places, theirs: Places) -> Pieces:
-    """What two sets a row have in common, in about as many steps as they have spans."""
+    """The intersection of two sets per row, in about as many steps as they have spans."""
     row, low, last = own(one, mine)
     begin, end = other.start[theirs][row], other.start[theirs + 1][row]
     first = _first(other.last, begin, end, low, False)
@@ -89,8 +89,8 @@ def common(one: Spans, other: Spans, mine: Places, theirs: Places) -> Pieces:
     return Pieces(row[piece], np.maximum(low[piece], other.low[place]), np.minimum(last[piece], other.last[place]))
 
 
-def _first(keys: Keys, begin: Places, end: Places, wanted: Keys, above: bool) -> Places:
-    """The first place of each range whose key is not below (or is above) the wanted one."""
+def _first(keys: KeyArray, begin: Places, end: Places, wanted: KeyArray, above: bool) -> Places:
+    """The first place of each range whose key is not below (or is above) the given one."""
     while (wide := np.flatnonzero(begin < end)).size:
         middle = (begin[wide] + end[wide]) // 2
         small = keys[middle] <= wanted[wide] if above else keys[middle] < wanted[wide]
@@ -101,7 +101,7 @@ def _first(keys: Keys, begin: Places, end: Places, wanted: Keys, above: bool) ->
 
 
 def text_spans(some: Sequence[Values], others: Sequence[Values]) -> tuple[Spans, Spans]:
-    """Sets of texts or addresses as spans of slots between all bounds that there are, so that nothing is lost."""
+    """Sets of texts or addresses as spans of slots between all bounds, which loses nothing."""
     bounds = {b""}
     for values in (*some, *others):
         for one in values.intervals:

@@ -1,1 +1,1 @@
-"""Expensive operators: what they are, how often they have to run, and what they find."""
+"""Expensive operators: how they are declared, planned and called, and how filters use their results."""

@@ -1,8 +1,8 @@
 """A filter with operators as alternatives: each a plain filter for the index, calls of operators, value constraints.
 
 An event satisfies the filter if, for one of them, the plain filter is true and some values of the variables make every
-call and every constraint true. Only what stands around operators and variables is taken apart: everything else stays
-whole, for the index.
+call and every constraint true. Only what contains operators or variables is split up: everything else stays whole,
+for the index.
 """
 
 from __future__ import annotations
@@ -14,9 +14,19 @@ from typing import TypeAlias
 
 from vedette.errors import LimitError, NotSupported
 from vedette.language import limits
-from vedette.language.ast import And, Call, Not, Truth
-from vedette.language.checked import AndPart, Checked, NotPart, OrPart, Part, Residual, Test, TruthPart, leaves
-from vedette.operators.constraints import Constraint, constraint
+from vedette.language.ast import And, Call, Not, TruthLiteral
+from vedette.language.checked_tree import (
+    AndPart,
+    CheckedExpression,
+    NotPart,
+    OrPart,
+    Part,
+    Residual,
+    Test,
+    TruthPart,
+    residuals,
+)
+from vedette.operators.variable_constraints import VariableConstraint, constraint
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,31 +39,31 @@ class SignedCall:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """All of these hold; the calls in the order in which they are written."""
+    """A conjunction; its calls are in the order in which they are written."""
 
     plain: Part
     calls: tuple[SignedCall, ...]
-    constraints: tuple[Constraint, ...]
+    constraints: tuple[VariableConstraint, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
-    """What has to be so, all of it."""
+class _Conjuncts:
+    """Conjuncts collected so far."""
 
     plain: tuple[Part, ...] = ()
     calls: tuple[SignedCall, ...] = ()
-    constraints: tuple[Constraint, ...] = field(default=())
+    constraints: tuple[VariableConstraint, ...] = field(default=())
 
 
-_Ways: TypeAlias = list[_Way]
+_ConjunctLists: TypeAlias = list[_Conjuncts]
 
 
 def has_operators(part: Part) -> bool:
-    """Only an operator, or what it binds, decides some of it."""
-    return any(isinstance(leaf, Residual) for leaf in leaves(part))
+    """Whether a part of a filter contains operators, or variables that they bind."""
+    return next(residuals(part), None) is not None
 
 
-def alternatives(checked: Checked, limit: int = limits.CONJUNCTIONS) -> tuple[Alternative, ...]:
+def alternatives(checked: CheckedExpression, limit: int = limits.CONJUNCTIONS) -> tuple[Alternative, ...]:
     """The filter as a disjunction, usually of one; LimitError if it would have more than `limit` parts."""
     if checked.root is None:
         raise NotSupported("a pattern speaks of several events; each of its steps has alternatives")
@@ -70,7 +80,7 @@ def alternatives(checked: Checked, limit: int = limits.CONJUNCTIONS) -> tuple[Al
 
 
 def _count(part: Part, holds: bool) -> int:
-    """How many ways there will be, before any of them is made."""
+    """The number of alternatives, computed before any is made."""
     if not has_operators(part):
         return 1
     if isinstance(part, NotPart):
@@ -83,10 +93,10 @@ def _count(part: Part, holds: bool) -> int:
     return 1
 
 
-def _ways(part: Part, holds: bool, text: str) -> _Ways:
-    """The ways in which a part is true, or (`holds` is false) is false: unknown is neither."""
+def _ways(part: Part, holds: bool, text: str) -> _ConjunctLists:
+    """The ways in which a part is true, or (if not `holds`) is false; unknown is neither."""
     if not has_operators(part):
-        return [_Way(plain=(part if holds else NotPart(Not(part.node, part.node.span), part),))]
+        return [_Conjuncts(plain=(part if holds else NotPart(Not(part.node, part.node.span), part),))]
     if isinstance(part, NotPart):
         return _ways(part.part, not holds, text)
     if isinstance(part, AndPart | OrPart):
@@ -102,16 +112,16 @@ def _ways(part: Part, holds: bool, text: str) -> _Ways:
     return [_decided(part.node, holds, text)]
 
 
-def _decided(node: Call | Test, holds: bool, text: str) -> _Way:
+def _decided(node: Call | Test, holds: bool, text: str) -> _Conjuncts:
     if isinstance(node, Call):
-        return _Way(calls=(SignedCall(node, holds),))
-    return _Way(constraints=(constraint(node, holds, text),))
+        return _Conjuncts(calls=(SignedCall(node, holds),))
+    return _Conjuncts(constraints=(constraint(node, holds, text),))
 
 
-def _all(parts: list[_Ways]) -> _Ways:
-    """One way of each part, in all combinations."""
+def _all(parts: list[_ConjunctLists]) -> _ConjunctLists:
+    """All combinations of one way of each part."""
     return [
-        _Way(
+        _Conjuncts(
             tuple(itertools.chain.from_iterable(way.plain for way in ways)),
             tuple(itertools.chain.from_iterable(way.calls for way in ways)),
             tuple(itertools.chain.from_iterable(way.constraints for way in ways)),
@@ -122,5 +132,5 @@ def _all(parts: list[_Ways]) -> _Ways:
 
 def _conjunction(parts: tuple[Part, ...]) -> Part:
     if not parts:
-        return TruthPart(Truth(True), True)
+        return TruthPart(TruthLiteral(True), True)
     return parts[0] if len(parts) == 1 else AndPart(And(tuple(part.node for part in parts)), parts)

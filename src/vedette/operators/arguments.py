@@ -1,4 +1,4 @@
-"""What is a function called with? The event, or a table of events, and the values of the inputs."""
+"""Arguments of an operator's function: the event, or a table of events, and the values of the inputs."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from vedette.errors import SchemaError
 from vedette.language.ast import Attribute, Operand
-from vedette.operators.caching import key_of
-from vedette.operators.constraints import evaluated
 from vedette.operators.evaluation import Evaluation, paths_of
+from vedette.operators.event_sources import EventSource, Rows
 from vedette.operators.failures import Failure
-from vedette.operators.sources import EventSource, Rows
+from vedette.operators.result_cache import key_of
+from vedette.operators.variable_constraints import evaluated
 
 
-class Batch(NamedTuple):
-    """The arguments of one call for many events: which of those asked for they are, and why others are not in it."""
+class CallArguments(NamedTuple):
+    """The arguments of one call for many events: the rows that have arguments, and why the others have none."""
 
     arguments: tuple[Any, ...]
     taken: NDArray[np.int64]  # places among the rows that were asked for
@@ -27,7 +27,7 @@ class Batch(NamedTuple):
 
 
 def single(evaluation: Evaluation, source: EventSource, rows: Rows) -> list[tuple[Any, ...] | Failure]:
-    """The arguments for each event; a failure where a value breaks the schema."""
+    """The arguments for each event; a failure if a value breaks the schema."""
     reads = evaluation.operator.reads
     for path in evaluation.paths.union(reads or ()):
         source.load(path, rows)
@@ -43,7 +43,7 @@ def single(evaluation: Evaluation, source: EventSource, rows: Rows) -> list[tupl
 
 
 def key(evaluation: Evaluation, source: EventSource, row: int) -> Hashable:
-    """What a result can be kept under; None if the values that go in do not make a key."""
+    """The key of a result in the cache; None if the input values cannot form one."""
     reads = evaluation.operator.reads
     try:
         event = source.event(row) if reads is None else source.values(reads, row)
@@ -52,11 +52,11 @@ def key(evaluation: Evaluation, source: EventSource, row: int) -> Hashable:
         return None
 
 
-def batch(evaluation: Evaluation, source: EventSource, rows: Rows) -> Batch:
-    """The arguments for all events at once. Those in which a value breaks the schema are left out."""
+def batch(evaluation: Evaluation, source: EventSource, rows: Rows) -> CallArguments:
+    """The arguments for all events in one table, without events in which a value breaks the schema."""
     positions = np.arange(len(rows))
     try:
-        return Batch(_together(evaluation, source, rows), positions, {})
+        return CallArguments(_together(evaluation, source, rows), positions, {})
     except SchemaError as error:
         reasons = source.refused(None, rows) if evaluation.operator.reads is None else {}
         reasons |= source.refused(evaluation.paths.union(evaluation.operator.reads or ()), rows)
@@ -65,10 +65,10 @@ def batch(evaluation: Evaluation, source: EventSource, rows: Rows) -> Batch:
     failures = {at: Failure("error", reasons[row]) for at, row in enumerate(rows.tolist()) if row in reasons}
     taken = np.delete(positions, list(failures))
     if not len(taken):
-        return Batch((), taken, failures)
+        return CallArguments((), taken, failures)
     rest = batch(evaluation, source, rows[taken])
     failures |= {int(taken[at]): failure for at, failure in rest.failures.items()}
-    return Batch(rest.arguments, taken[rest.taken], failures)
+    return CallArguments(rest.arguments, taken[rest.taken], failures)
 
 
 def _together(evaluation: Evaluation, source: EventSource, rows: Rows) -> tuple[Any, ...]:

@@ -1,7 +1,7 @@
-"""Which joint substitutions do the bindings of several operators allow?
+"""Joins of the bindings of several operators into substitutions.
 
-Each operator gives rows of values. A pattern says what stands at an operator's output positions and makes of its rows
-those of the variables there; a join finds values that all predicates and value constraints of an alternative agree on.
+Each operator gives rows of values. A pattern describes an operator's output positions and turns its rows into rows of
+variables; a join finds values on which all predicates and value constraints of an alternative agree.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from vedette.errors import FilterError
 from vedette.language.ast import Comparator, Comparison, Operand, Variable
 from vedette.language.render import render
 from vedette.language.variables import inside
-from vedette.operators.constraints import Constraint, Value, constraint
 from vedette.operators.values import key
+from vedette.operators.variable_constraints import Value, VariableConstraint, constraint
 
 Row: TypeAlias = tuple[Any, ...]
 
@@ -23,7 +23,7 @@ LIMIT: Final = 100_000
 
 
 class TooManyBindings(Exception):
-    """A join that would look at more rows than is sensible."""
+    """A join that would visit too many rows."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(f"the bindings of its operators combine in more than {limit:,} ways")
@@ -32,8 +32,8 @@ class TooManyBindings(Exception):
 # ---------------------------------------------------------------- one operator
 
 
-class Pattern:
-    """What stands at an operator's output positions: variables, and what an output has to equal."""
+class OutputPattern:
+    """The output positions of a call: variables, and values that an output has to equal."""
 
     def __init__(self, outputs: Sequence[Operand], text: str = "") -> None:
         self.outputs = tuple(outputs)
@@ -53,7 +53,7 @@ class Pattern:
         self._as_they_are = self._places == tuple(range(len(self.outputs)))
 
     def select(self, rows: Iterable[Row], value: Value) -> list[Row]:
-        """The values of the variables, in order of first occurrence; each combination once."""
+        """The rows of the variables' values, in order of first occurrence; each combination once."""
         chosen: dict[Hashable, Row] = {}
         for row in rows:
             if self._as_they_are or self._fits(row, value):
@@ -76,8 +76,8 @@ class Pattern:
         return True
 
 
-def _equals(name: str, operand: Operand, names: Sequence[str], text: str) -> Constraint:
-    """The constraint that an output equals what stands there."""
+def _equals(name: str, operand: Operand, names: Sequence[str], text: str) -> VariableConstraint:
+    """The constraint that an output equals the operand at its position."""
     for each in inside(operand):
         if isinstance(each, Variable) and each.name not in names:
             hint = f"let the operator bind a variable of its own, and compare: ?other = {render(operand)}"
@@ -87,7 +87,7 @@ def _equals(name: str, operand: Operand, names: Sequence[str], text: str) -> Con
 
 
 def _distinct(row: Row) -> Hashable:
-    """A key of a row that differs between rows unless their values are equal; nulls are alike."""
+    """A key that is equal for rows of equal values only; nulls are equal."""
     if len(row) == 1 and type(row[0]) is str:
         return row[0]
     # What cannot be hashed is like itself only.
@@ -97,8 +97,8 @@ def _distinct(row: Row) -> Hashable:
 # ---------------------------------------------------------------- several
 
 
-class Part(NamedTuple):
-    """What one predicate contributes: rows of values for its variables; a negative one forbids them."""
+class BindingTable(NamedTuple):
+    """The contribution of one predicate: rows of values for its variables; a negative one excludes them."""
 
     names: tuple[str, ...]
     rows: Sequence[Row]
@@ -106,34 +106,36 @@ class Part(NamedTuple):
 
 
 def joined(
-    parts: Sequence[Part], constraints: Iterable[Constraint], value: Value, limit: int = LIMIT
+    parts: Sequence[BindingTable], constraints: Iterable[VariableConstraint], value: Value, limit: int = LIMIT
 ) -> Iterator[dict[str, Any]]:
-    """All joint substitutions, in the order of the rows of the first part, then of the second, …"""
+    """All substitutions, in the order of the rows of the first part, then of the second, …"""
     join = Join([(part.names, part.positive) for part in parts], constraints)
     return join.substitutions([part.rows for part in parts], value, limit)
 
 
 @dataclass
-class _Step:
+class _JoinStep:
     """One positive part, and what can be decided once its variables are bound."""
 
     part: int
     names: tuple[str, ...] = ()  # of the part
     shared: tuple[int, ...] = ()  # which of them were bound before
     fresh: tuple[tuple[str, int], ...] = ()
-    constraints: list[Constraint] = field(default_factory=list)
+    constraints: list[VariableConstraint] = field(default_factory=list)
     forbidden: list[tuple[int, tuple[str, ...]]] = field(default_factory=list)  # negative parts and their variables
 
 
 class Join:
-    """A join that is worked out once and made for many events: which variables meet where, what is decided when."""
+    """A join planned once and run for many events: which variables are shared, and what is decided when."""
 
-    def __init__(self, shapes: Sequence[tuple[tuple[str, ...], bool]], constraints: Iterable[Constraint]) -> None:
+    def __init__(
+        self, shapes: Sequence[tuple[tuple[str, ...], bool]], constraints: Iterable[VariableConstraint]
+    ) -> None:
         waiting = list(constraints)
         negative = [(part, names) for part, (names, positive) in enumerate(shapes) if not positive]
         bound: set[str] = set()
-        self._steps = [_Step(-1)]  # what needs no variables
-        self._steps += [_Step(part, names) for part, (names, positive) in enumerate(shapes) if positive]
+        self._steps = [_JoinStep(-1)]  # what needs no variables
+        self._steps += [_JoinStep(part, names) for part, (names, positive) in enumerate(shapes) if positive]
         for step in self._steps:
             step.shared = tuple(place for place, name in enumerate(step.names) if name in bound)
             step.fresh = tuple((name, place) for place, name in enumerate(step.names) if name not in bound)
@@ -150,7 +152,7 @@ class Join:
     def substitutions(
         self, rows: Sequence[Sequence[Row]], value: Value, limit: int = LIMIT
     ) -> Iterator[dict[str, Any]]:
-        """Depth first, so that the first substitution is found without making the others."""
+        """Search depth first, so that the first substitution is found without computing the others."""
         made = _Tables(rows)
         bindings: dict[str, Any] = {}
         if not _passes(self._steps[0], bindings, made, value):
@@ -181,21 +183,21 @@ class Join:
 
 
 class _Tables:
-    """The rows of every part, by the values of those columns that a join asks for."""
+    """The rows of every part, indexed by the columns that the join compares."""
 
     def __init__(self, rows: Sequence[Sequence[Row]]) -> None:
         self._rows = rows
         self._tables: dict[int, dict[Hashable, list[Row]]] = {}
 
-    def candidates(self, step: _Step, bindings: dict[str, Any]) -> Sequence[Row]:
-        """The rows of a part that agree with what is bound."""
+    def candidates(self, step: _JoinStep, bindings: dict[str, Any]) -> Sequence[Row]:
+        """The rows of a part that agree with the variables bound so far."""
         if not step.shared:
             return self._rows[step.part]
         asked = _joining([bindings[step.names[place]] for place in step.shared])
         return () if asked is None else self._table(step.part, step.shared).get(asked, ())
 
     def has(self, part: int, values: Sequence[Any]) -> bool:
-        """Does a part have this very row?"""
+        """Whether a part has this row."""
         rows = self._rows[part]
         if not values or not rows:
             return len(rows) > 0
@@ -214,12 +216,12 @@ class _Tables:
 
 
 def _joining(values: Sequence[Any]) -> Hashable | None:
-    """The key of values that are joined; None if one of them equals nothing."""
+    """The key of joined values; None if one of them equals nothing."""
     keys = tuple([key(each) for each in values])
     return None if None in keys else keys
 
 
-def _passes(step: _Step, bindings: dict[str, Any], made: _Tables, value: Value) -> bool:
+def _passes(step: _JoinStep, bindings: dict[str, Any], made: _Tables, value: Value) -> bool:
     for each in step.constraints:
         if each.holds(bindings, value) is not True:
             return False

@@ -1,99 +1,140 @@
-"""What is needed to call operators: which there are, by which planner, what is known of them; and what came of it."""
+"""The context of operator calls: the operators, the planner, statistics, counts and failures."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from vedette.matching.indexes import DEFAULT as DEFAULT_INDEX
-from vedette.matching.subscriptions import Subscriptions
-from vedette.operators.failures import Kind
-from vedette.operators.matcher import OperatorMatcher
-from vedette.operators.planners import DEFAULT
-from vedette.operators.registry import Operators
-from vedette.operators.rounds import Counts
-from vedette.operators.running import Runner
-from vedette.operators.statistics import Statistics
+from vedette.filters.indexes import DEFAULT as DEFAULT_INDEX
+from vedette.filters.operator_records import OperatorRecord
+from vedette.filters.subscription_set import SubscriptionSet
+from vedette.operators.registry import DEFAULT_PLANNER, Operators
+from vedette.schema.schema import Schema
+
+if TYPE_CHECKING:
+    from vedette.operators.evaluation_rounds import EvaluationCounts
+    from vedette.operators.failures import FailureKind
+    from vedette.operators.matcher import OperatorMatcher
+    from vedette.operators.operator_runner import OperatorRunner
+    from vedette.operators.statistics import Statistics
 
 
 class Calling:
-    """Handed down to whoever matches filters or steps: all of them learn, count and keep results together.
+    """Shared by all matchers of filters and steps, which learn, count and cache results together.
 
-    Without operators, those that are installed are there.
+    Without given operators, the installed ones are used. Modules that call operators are imported on first use.
     """
 
     def __init__(
-        self, operators: Operators | None = None, planner: str = DEFAULT, statistics: Statistics | None = None
+        self,
+        operators: Operators | None = None,
+        planner: str = DEFAULT_PLANNER,
+        statistics: Statistics | None = None,
+        *,
+        learn: bool = True,
     ) -> None:
         self._given = None if operators is None else Operators.of(operators)
         self.planner = planner
-        self.statistics = Statistics() if statistics is None else statistics
-        self.counts = Counts()
-        self._runner = Runner()
+        self._known = statistics
+        self._learn = learn  # what operators cost
         self._lock = threading.Lock()
 
     @cached_property
+    def statistics(self) -> Statistics:
+        """Statistics of operators, learned so far."""
+        from vedette.operators.statistics import Statistics
+
+        return Statistics() if self._known is None else self._known
+
+    @cached_property
+    def counts(self) -> EvaluationCounts:
+        """Counts of evaluations asked for and made."""
+        from vedette.operators.evaluation_rounds import EvaluationCounts
+
+        return EvaluationCounts()
+
+    @cached_property
+    def _runner(self) -> OperatorRunner:
+        from vedette.operators.operator_runner import OperatorRunner
+
+        return OperatorRunner()
+
+    @cached_property
     def operators(self) -> Operators:
-        """By name; installed ones are looked for when they are first needed."""
+        """The operators by name; installed ones are looked up on first use."""
         return Operators.installed() if self._given is None else self._given
 
     @property
     def installed(self) -> bool:
-        """None were handed in."""
+        """Whether the installed operators are used, because none were given."""
         return self._given is None
 
-    def matcher(self, subscriptions: Subscriptions, *, index: str = DEFAULT_INDEX) -> OperatorMatcher:
+    def matcher(self, subscriptions: SubscriptionSet, *, index: str = DEFAULT_INDEX) -> OperatorMatcher:
         """A matcher of the filters of a set, with and without operators; patterns are left out."""
+        from vedette.operators.matcher import OperatorMatcher
+
         return OperatorMatcher(
             subscriptions,
             self.operators,
             planner=self.planner,
             statistics=self.statistics,
             index=index,
-            filters_only=True,
+            learn=self._learn,
             counts=self.counts,
             runner=self._runner,
         )
 
+    def of_records(
+        self, records: Iterable[OperatorRecord], schema: Schema, index: str = DEFAULT_INDEX
+    ) -> OperatorMatcher:
+        """A matcher of these records alone, which are filters that call operators."""
+        own = SubscriptionSet(schema)
+        for each in records:
+            own.take(each.id, each.text, subscriber=each.subscriber, source=each.origin)
+        return self.matcher(own, index=index)
+
     @property
     def made(self) -> Mapping[str, int]:
-        """Evaluations that were made, by operator; what several asked of an event counts once."""
+        """Evaluations made, by operator; one that several parts asked for counts once per event."""
         reused = self._runner.reused
         return {name: count - reused[name] for name, count in self.counts.by_operator.items()}
 
     @property
-    def failures(self) -> Mapping[str, Mapping[Kind, int]]:
+    def failures(self) -> Mapping[str, Mapping[FailureKind, int]]:
         """Failures of operators: by name, then by kind."""
         return self._runner.failures.counts
 
     @property
     def reused(self) -> Mapping[str, int]:
-        """Evaluations that others had made of the same events, by operator."""
+        """Evaluations reused from another matcher of the same events, by operator."""
         return self._runner.reused
 
     # ------------------------------------------------------------ several places
 
     def add(self, plain: Mapping[str, Any]) -> None:
-        """Learn and count what was learned and counted elsewhere; any number of threads may."""
+        """Add statistics and counts from elsewhere; safe from any number of threads."""
+        from vedette.operators.evaluation_rounds import EvaluationCounts
+        from vedette.operators.statistics import Statistics
+
         counts = plain["counts"]
         with self._lock:
             self.statistics.absorb(Statistics.from_plain(plain["statistics"]))
-            self.counts.add(Counts(**counts))
+            self.counts.add(EvaluationCounts(**counts))
             self._runner.reused.update(plain["reused"])
             self._runner.failures.add(plain["failures"])
 
     def known(self) -> Statistics:
-        """A copy of what is known now, while others add to it."""
+        """A copy of the statistics, safe while others add to them."""
         with self._lock:
             return self.statistics.copy()
 
     # ------------------------------------------------------------ kept
 
     def plain(self) -> dict[str, Any]:
-        """What was learned and counted, for JSON."""
+        """Statistics and counts, for JSON."""
         return {
             "statistics": self.statistics.plain(),
             "counts": asdict(self.counts),
@@ -101,20 +142,21 @@ class Calling:
             "failures": self.failures,
         }
 
-    @classmethod
-    def restored(cls, plain: Mapping[str, Any], operators: Operators | None, planner: str) -> Self:
-        """Go on from what `plain` gave."""
-        made = cls(operators, planner, Statistics.from_plain(plain["statistics"]))
-        made.counts = Counts(**plain["counts"])
-        made._runner.reused.update(plain["reused"])
-        made._runner.failures.restore(plain["failures"])
-        return made
+    def resume(self, plain: Mapping[str, Any]) -> None:
+        """Restore what `plain` returned; it is added to what was learned and counted here."""
+        from vedette.operators.statistics import Statistics
+
+        if not self.counts.made:
+            self.statistics.become(Statistics.from_plain(plain["statistics"]))
+            plain = {**plain, "statistics": Statistics(self.statistics.memory).plain()}
+        self.add(plain)
 
     # ------------------------------------------------------------ ending
 
     def close(self) -> None:
-        """End what operators left running in the background."""
-        self._runner.close()
+        """End the background work of operators."""
+        if "_runner" in self.__dict__:  # else nothing was called
+            self._runner.close()
 
     def __enter__(self) -> Self:
         return self

@@ -1,4 +1,4 @@
-"""What is evaluated? An operator with its inputs: `distanceFrom('Statue')` of `distanceFrom('Statue', ?metres)`."""
+"""An evaluation: an operator with its inputs, `distanceFrom('Statue')` of `distanceFrom('Statue', ?metres)`."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from functools import cached_property
 from typing import Any
 
 from vedette.errors import InputError
-from vedette.language.ast import Arithmetic, Attribute, Literal, Operand, Quantified
+from vedette.language.ast import Arithmetic, Attribute, Literal, Operand, QuantifiedAttribute
 from vedette.language.render import render
 from vedette.language.variables import inside
-from vedette.operators.constraints import Reader, Value, reader
 from vedette.operators.operator import Operator
+from vedette.operators.variable_constraints import Value, ValueGetter, reader
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """An operator and the operands that go in; equal if the operator is the same and the operands read the same.
+    """An operator and its input operands; equal if the operator is the same and the operands have the same text.
 
-    The text decides, not the operands: for Python 1, 1.0 and true are equal, for an operator they are not.
+    Texts are compared, not operands: for Python 1, 1.0 and true are equal, for an operator they are not.
     """
 
     operator: Operator
@@ -37,16 +37,16 @@ class Evaluation:
         return frozenset().union(*map(paths_of, self.inputs))
 
     def values(self, value: Value) -> tuple[Any, ...]:
-        """The values of the inputs for an event whose attributes `value` gives."""
+        """The values of the inputs for an event whose attributes `value` returns."""
         return tuple([read({}, value) for read in self._readers])
 
     @cached_property
-    def _readers(self) -> list[Reader]:
+    def _readers(self) -> list[ValueGetter]:
         return [reader(operand) for operand in self.inputs]
 
 
 def paths_of(operand: Operand) -> frozenset[str]:
-    """The attributes that an operand looks at."""
+    """The attributes that an operand reads."""
     return frozenset(each.path for each in inside(operand) if isinstance(each, Attribute))
 
 
@@ -55,6 +55,10 @@ def _check(operand: Operand) -> None:
         _check(operand.left)
         _check(operand.right)
     elif not isinstance(operand, Literal | Attribute):
-        hint = f"hand in the list itself: {render(operand.attribute)}" if isinstance(operand, Quantified) else None
+        hint = (
+            f"hand in the list itself: {render(operand.attribute)}"
+            if isinstance(operand, QuantifiedAttribute)
+            else None
+        )
         what = f"{render(operand)} cannot go into an operator: inputs are constants, attributes and arithmetic of them"
         raise InputError(what + (f"\nHint: {hint}" if hint else ""))

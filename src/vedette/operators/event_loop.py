@@ -1,4 +1,4 @@
-"""How are async functions called? On one event loop in a thread of its own, several at a time, each with its limit."""
+"""Run async operators on one event loop in a thread of its own, several at a time, each with a time limit."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import threading
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Generic, TypeVar
 
+from vedette.operators.abandoned_calls import AbandonedCalls, too_slow
 from vedette.operators.failures import Failure, failed
-from vedette.operators.giving_up import GivenUp, too_slow
 from vedette.operators.operator import Operator
 
 _T = TypeVar("_T")
 _GRACE = 0.5  # seconds that a function has to end when it is cancelled
 
 
-class _Calls(Generic[_T]):
-    """Calls that a loop makes: which have begun, and what came of them, until somebody gives them up."""
+class _LoopCalls(Generic[_T]):
+    """The calls of one run: which have begun, and their results, until the run is given up."""
 
     def __init__(self, call: Callable[[int], Awaitable[_T]], numbers: Iterable[int]) -> None:
         self.left = list(numbers)
@@ -30,7 +30,7 @@ class _Calls(Generic[_T]):
         self._given_up = False
 
     def next(self) -> int | None:
-        """The call to make next; None if there is none, or nobody waits any more."""
+        """The next call to make; None if there is none, or the run was given up."""
         with self._lock:
             if not self.left or self._given_up or self.escaped is not None:
                 return None
@@ -38,18 +38,18 @@ class _Calls(Generic[_T]):
             return self.begun[-1]
 
     def told(self, number: int, outcome: _T | Failure) -> None:
-        """What came of a call."""
+        """Record the result of a call."""
         with self._lock:
             if not self._given_up:
                 self.outcomes[number] = outcome
 
     def give_up(self) -> None:
-        """From now on no call is begun, and nothing that comes of one is heard."""
+        """Begin no more calls, and ignore results that still come."""
         with self._lock:
             self._given_up = True
 
     async def made(self, number: int) -> _T | Failure:
-        """The outcome of one call; nothing that the function raises comes through, for it would end the loop."""
+        """Make one call and return its result; exceptions become failures, since they would end the loop."""
         try:
             return await self._call(number)
         except (KeyboardInterrupt, SystemExit) as error:
@@ -60,9 +60,9 @@ class _Calls(Generic[_T]):
 
 
 class EventLoop:
-    """The loop, started when first needed. One that a function blocks is given up, and a new one is started."""
+    """The event loop, started on first use. One that a function blocks is abandoned and replaced."""
 
-    def __init__(self, given_up: GivenUp) -> None:
+    def __init__(self, given_up: AbandonedCalls) -> None:
         self._given_up = given_up
         self._loop: asyncio.AbstractEventLoop | None = None
         self._turns: dict[Operator, asyncio.Semaphore] = {}
@@ -71,11 +71,11 @@ class EventLoop:
     def run(
         self, operator: Operator, call: Callable[[int], Awaitable[_T]], count: int, limit: float | None
     ) -> list[_T | Failure]:
-        """What each call gives; at most `operator.concurrency` are under way at a time."""
+        """The result of each call; at most `operator.concurrency` run at a time."""
         outcomes: dict[int, _T | Failure] = {}
         left: Iterable[int] = range(count)
         while len(outcomes) < count:
-            calls = _Calls(call, left)
+            calls = _LoopCalls(call, left)
             blocked = self._attempt(operator, calls, limit)
             if calls.escaped is not None:
                 raise calls.escaped
@@ -86,14 +86,14 @@ class EventLoop:
         return [outcomes[number] for number in range(count)]
 
     def close(self) -> None:
-        """Ends the loop and its thread."""
+        """End the loop and its thread."""
         with self._lock:
             loop, self._loop = self._loop, None
         if loop is not None:
             loop.call_soon_threadsafe(loop.stop)
 
-    def _attempt(self, operator: Operator, calls: _Calls[Any], limit: float | None) -> bool:
-        """Makes the calls; True if the loop was blocked and has been given up."""
+    def _attempt(self, operator: Operator, calls: _LoopCalls[Any], limit: float | None) -> bool:
+        """Make the calls; True if the loop was blocked and has been abandoned."""
         loop = self._started()
         future = asyncio.run_coroutine_threadsafe(self._all(operator, calls, limit), loop)
         try:
@@ -101,7 +101,7 @@ class EventLoop:
                 future.result()
                 return False
             calls.give_up()
-        except BaseException:  # such as KeyboardInterrupt: nobody waits for the calls any more
+        except BaseException:  # such as KeyboardInterrupt: no thread waits for the calls any more
             calls.give_up()
             future.cancel()
             raise
@@ -115,7 +115,7 @@ class EventLoop:
     def _ended(
         self, future: concurrent.futures.Future[None], loop: asyncio.AbstractEventLoop, limit: float | None
     ) -> bool:
-        """Waits until the calls have ended; False as soon as the loop has not turned for longer than the limit."""
+        """Wait until the calls have ended; False once the loop has not responded for longer than the limit."""
         turned = threading.Event()
         while True:
             turned.clear()
@@ -130,7 +130,7 @@ class EventLoop:
         self._given_up.remove(operator)
         loop.stop()
 
-    async def _all(self, operator: Operator, calls: _Calls[Any], limit: float | None) -> None:
+    async def _all(self, operator: Operator, calls: _LoopCalls[Any], limit: float | None) -> None:
         turns = self._turns.setdefault(operator, asyncio.Semaphore(operator.concurrency))
 
         async def lane() -> None:
@@ -146,7 +146,7 @@ class EventLoop:
             for _ in range(min(operator.concurrency, len(calls.left))):
                 lanes.create_task(lane())
 
-    async def _one(self, operator: Operator, calls: _Calls[_T], number: int, limit: float | None) -> _T | Failure:
+    async def _one(self, operator: Operator, calls: _LoopCalls[_T], number: int, limit: float | None) -> _T | Failure:
         task = asyncio.create_task(calls.made(number))
         try:
             await asyncio.wait({task}, timeout=limit)

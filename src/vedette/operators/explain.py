@@ -8,17 +8,16 @@ from itertools import islice
 from typing import Any
 
 from vedette.errors import UnknownSubscription
+from vedette.filters.explain import explain as explain_parts
+from vedette.filters.reasons import Reason
 from vedette.language.ast import Call
 from vedette.language.check import check
-from vedette.language.checked import Residual
+from vedette.language.checked_tree import Residual
 from vedette.language.parser import parse
-from vedette.matching.explain import explain as explain_parts
-from vedette.matching.reasons import Reason
-from vedette.operators.bindings import Join, Pattern, Row, TooManyBindings
-from vedette.operators.constraints import constraint
+from vedette.operators.bindings import Join, OutputPattern, Row, TooManyBindings
 from vedette.operators.evaluation import Evaluation
 from vedette.operators.explanation import (
-    SAID,
+    TRUTH_WORDS,
     VALUES,
     OperatorExplanation,
     PlannedStep,
@@ -27,21 +26,25 @@ from vedette.operators.explanation import (
     shown_rows,
     written,
 )
-from vedette.operators.matcher import OperatorMatcher, Trace
+from vedette.operators.matcher import OperatorMatcher, OperatorTrace
+from vedette.operators.variable_constraints import constraint
 
 _NEVER = 1 << 62
 _LOOKED_AT = 1_000  # combinations of bindings that a constraint is tried with
 
 
-def explain(matcher: OperatorMatcher, event: Mapping[str, Any], id_: str) -> OperatorExplanation:
-    """Let one event pass and look at what was done; what was not needed is not evaluated for the explanation either."""
+def explain_operators(matcher: OperatorMatcher, event: Mapping[str, Any], id_: str) -> OperatorExplanation:
+    """Why an event matches a subscription or does not, and how operators were planned for it.
+
+    The event passes, and what was done is looked at; what was not needed is not evaluated for the explanation either.
+    """
     if id_ not in matcher.ids:
         raise UnknownSubscription(f"there is no subscription {id_!r}")
     place = matcher.ids.index(id_)
     text = matcher.text(id_)
     trace = matcher.trace(event)
     matched, bindings = place in trace.found, trace.found.get(place)
-    story = _Story(matcher, trace, place, bindings)
+    story = _EvaluationTrace(matcher, trace, place, bindings)
     parts = explain_parts(check(parse(text), matcher.schema, text), event, story.reason)
     return OperatorExplanation(
         parts,
@@ -55,10 +58,12 @@ def explain(matcher: OperatorMatcher, event: Mapping[str, Any], id_: str) -> Ope
     )
 
 
-class _Story:
+class _EvaluationTrace:
     """What was evaluated for one event, and why not more."""
 
-    def __init__(self, matcher: OperatorMatcher, trace: Trace, place: int, bindings: Mapping[str, Any] | None) -> None:
+    def __init__(
+        self, matcher: OperatorMatcher, trace: OperatorTrace, place: int, bindings: Mapping[str, Any] | None
+    ) -> None:
         self._matcher, self._trace, self._bindings = matcher, trace, bindings
         self._asked = matcher.plan.asked
         self._made = {made.evaluation: made for made in trace.made}
@@ -98,12 +103,12 @@ class _Story:
         truth = int(made.truth[0])
         when = f"(evaluation {self._order[number]} of {len(self._made)})"
         if made.bindings is None or truth < 0:
-            return Reason({1: True, 0: False, -1: None}[truth], None, f"{SAID[truth]} {when}")
+            return Reason({1: True, 0: False, -1: None}[truth], None, f"{TRUTH_WORDS[truth]} {when}")
         rows = made.bindings[0]
         found = self._agrees(number, pattern, pattern.select(rows, self._value))
         return Reason(found, None, f"found {shown_rows(rows)} {when}")
 
-    def _agrees(self, number: int, pattern: Pattern, selected: Sequence[Row]) -> bool | None:
+    def _agrees(self, number: int, pattern: OutputPattern, selected: Sequence[Row]) -> bool | None:
         """Whether a call is true of some values; under `not`, of the reported ones, or of all that others bind."""
         names = pattern.names
         if not names or not selected or not self._is_negative(number, names):
@@ -124,11 +129,11 @@ class _Story:
             )
         )
 
-    def _evaluation(self, node: Call) -> tuple[int, Pattern]:
+    def _evaluation(self, node: Call) -> tuple[int, OutputPattern]:
         operator = self._matcher.operators.find(node.name)
         inputs = operator.inputs_of(len(node.arguments))
         evaluation = Evaluation(operator, node.arguments[:inputs])
-        return self._asked.evaluations.index(evaluation), Pattern(node.arguments[inputs:])
+        return self._asked.evaluations.index(evaluation), OutputPattern(node.arguments[inputs:])
 
     def _constraint(self, part: Residual) -> Reason:
         assert not isinstance(part.node, Call)

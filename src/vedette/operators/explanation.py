@@ -1,4 +1,4 @@
-"""What an explanation of a filter with operators says, and how: every part, the verdict, the plan."""
+"""Explanations of filters with operators: every part, the verdict, the plan."""
 
 from __future__ import annotations
 
@@ -6,22 +6,25 @@ import html
 import re
 import reprlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from vedette.matching.explain import Explanation
-from vedette.matching.matcher import counted
+from vedette.filters.explain import FilterExplanation
+from vedette.filters.explanation import Explanation, PartExplanation
+from vedette.filters.matcher import counted
+from vedette.language.checked_tree import Residual
 from vedette.operators.bindings import Row
-from vedette.operators.rounds import Made
+from vedette.operators.evaluation_rounds import EvaluationRecord
 
 VALUES: Final = 5  # bindings that are shown
-SAID: Final = {1: "true", 0: "false", -1: "unknown: it failed, or does not know"}
+TRUTH_WORDS: Final = {1: "true", 0: "false", -1: "unknown: it failed, or does not know"}
+_UNFIT: Final = "no values of the variables fit together"
 _SHOWN = 12  # evaluations, and subscriptions, that are listed one by one
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedStep:
-    """One evaluation that was made for the event: what it found, and the subscriptions that it ruled out."""
+    """One evaluation made for the event: its result, and the subscriptions that it ruled out."""
 
     text: str
     found: str
@@ -29,11 +32,11 @@ class PlannedStep:
 
 
 @dataclass(frozen=True, slots=True)
-class OperatorExplanation:
-    """The filter part by part, and how operators were planned for all subscriptions together."""
+class OperatorExplanation(Explanation):
+    """The filter part by part, and the plan of operators for all subscriptions together."""
 
-    parts: Explanation
-    matched: bool
+    parts: FilterExplanation
+    holds: bool  # values of its variables fit together, too
     bindings: Mapping[str, Any] | None
     planner: str
     ruled_out_by: str | None  # the predicate that settled it, where operators did
@@ -42,13 +45,45 @@ class OperatorExplanation:
     asked: int  # evaluations that subscriptions with operators ask for, after the index
 
     @property
+    def tree(self) -> PartExplanation:
+        """The filter, part by part."""
+        root = self.parts.root
+        if self.holds:
+            return replace(root, truth=True)
+        return replace(root, truth=False, why=_UNFIT) if self.parts.matched else root
+
+    @property
+    def matched(self) -> bool:
+        """Whether the event matches."""
+        return self.holds
+
+    @property
     def saved(self) -> int:
-        """Evaluations that were asked for and not needed."""
+        """The number of evaluations asked for and not needed."""
         return self.asked - len(self.steps)
+
+    @property
+    def blamed(self) -> list[str]:
+        """What ruled the event out: a predicate, or the parts that failed; never parts that were not evaluated."""
+        if self.matched:
+            return []
+        if self.ruled_out_by is not None:
+            return [self.ruled_out_by]
+        if self.parts.matched:
+            return [_UNFIT]
+        failed = self.parts.failed
+        asked = [each for each in failed if each.truth is False or not isinstance(each.part, Residual)]
+        return list(dict.fromkeys(each.text for each in asked or failed))
 
     def __str__(self) -> str:
         verdict = "matches" if self.matched else "does not match"
-        return "\n".join([f"The event {verdict}.", *self.parts.lines(), *self._conclusion(), *self._plan()])
+        return "\n".join([f"The event {verdict}.", *self.lines()])
+
+    def lines(self) -> Iterator[str]:
+        """The explanation without the verdict, as lines."""
+        yield from self.parts.lines()
+        yield from self._conclusion()
+        yield from self._plan()
 
     def _conclusion(self) -> list[str]:
         if self.matched:
@@ -86,13 +121,13 @@ _RENAMED = re.compile(r"'(?:[^']|'')*'|\?(\d+)")  # in the canonical text of a p
 
 
 def written(text: str, names: Sequence[str]) -> str:
-    """A predicate with the variables of a subscription instead of ?0, ?1, …."""
+    """A predicate with the variable names of a subscription instead of ?0, ?1, …."""
     return _RENAMED.sub(lambda found: found[0] if found[1] is None else f"?{names[int(found[1])]}", text)
 
 
-def shown(made: Made) -> str:
+def shown(made: EvaluationRecord) -> str:
     truth = int(made.truth[0])
-    return SAID[truth] if made.bindings is None or truth < 0 else shown_rows(made.bindings[0])
+    return TRUTH_WORDS[truth] if made.bindings is None or truth < 0 else shown_rows(made.bindings[0])
 
 
 def shown_rows(rows: Sequence[Row]) -> str:

@@ -1,4 +1,4 @@
-"""Which evaluations failed, and why? Counted by operator and kind, and written to the log `vedette.operators`."""
+"""Failed evaluations, counted by operator and kind, and written to the log `vedette.operators`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from vedette.errors import VedetteError
 from vedette.operators.operator import Operator
 
-Kind: TypeAlias = Literal["error", "time", "result", "stuck"]
+FailureKind: TypeAlias = Literal["error", "time", "result", "stuck"]
 MOST_LINES = 20  # of the log, for one call
 _LONGEST = 300  # characters of a reason that an exception gives
 _OWN = str(Path(__file__).parents[1])
@@ -23,14 +23,14 @@ _log = logging.getLogger("vedette.operators")
 
 
 class Failure(NamedTuple):
-    """Why an evaluation is unknown for an event."""
+    """The reason why an evaluation is unknown for an event."""
 
-    kind: Kind
+    kind: FailureKind
     reason: str
 
 
 def failed(error: BaseException) -> Failure:
-    """The failure that an exception of the function is, with the line that raised it."""
+    """The failure for an exception of the function, with the line that raised it."""
     said = on_one_line(error)
     if isinstance(error, VedetteError):  # raised on purpose: it says what to mend, and that is not its line
         return Failure("error", said)
@@ -40,14 +40,14 @@ def failed(error: BaseException) -> Failure:
 
 
 def on_one_line(error: BaseException) -> str:
-    """What an exception says; its type too, unless it is one that people are meant to read."""
+    """The message of an exception on one line; with its type, unless it is an error meant for people."""
     said = " ".join(str(error).split())
     cut = said[:_LONGEST] + "…" * (len(said) > _LONGEST)
     return cut if isinstance(error, VedetteError) else type(error).__name__ + (f": {cut}" if cut else "")
 
 
 def place_of(error: BaseException) -> str | None:
-    """The last line of somebody's code that led to an exception: not of this package, and not the import itself."""
+    """The last line of user code that led to an exception: not of this package, and not the import itself."""
     place = None
     for frame, line in traceback.walk_tb(error.__traceback__):
         file = frame.f_code.co_filename
@@ -57,25 +57,25 @@ def place_of(error: BaseException) -> str | None:
 
 
 class Failures:
-    """How often each operator failed, by kind; any number of threads may record."""
+    """Counts of failures by operator and kind; safe from any number of threads."""
 
     def __init__(self) -> None:
-        self._counts: dict[str, dict[Kind, int]] = {}
+        self._counts: dict[str, dict[FailureKind, int]] = {}
         self._lock = threading.Lock()
 
     @property
-    def counts(self) -> Mapping[str, Mapping[Kind, int]]:
-        """Operator -> kind -> how often, so far."""
+    def counts(self) -> Mapping[str, Mapping[FailureKind, int]]:
+        """Operator -> kind -> number of failures so far."""
         with self._lock:
             return {name: dict(kinds) for name, kinds in self._counts.items()}
 
-    def restore(self, counts: Mapping[str, Mapping[Kind, int]]) -> None:
-        """Go on from what `counts` was."""
+    def restore(self, counts: Mapping[str, Mapping[FailureKind, int]]) -> None:
+        """Restore earlier `counts`."""
         with self._lock:
             self._counts = {name: dict(kinds) for name, kinds in counts.items()}
 
-    def add(self, counts: Mapping[str, Mapping[Kind, int]]) -> None:
-        """Count what was counted elsewhere."""
+    def add(self, counts: Mapping[str, Mapping[FailureKind, int]]) -> None:
+        """Add counts from elsewhere."""
         with self._lock:
             for name, kinds in counts.items():
                 mine = self._counts.setdefault(name, {})
@@ -83,7 +83,7 @@ class Failures:
                     mine[kind] = mine.get(kind, 0) + count
 
     def record(self, operator: Operator, failures: Sequence[tuple[str, Failure]]) -> None:
-        """Counts the failures of one call, each with the event's name, and writes the first ones to the log."""
+        """Count the failures of one call, each with the event's name, and log the first ones."""
         with self._lock:
             kinds = self._counts.setdefault(operator.name, {}) if failures else {}
             for _, failure in failures:

@@ -4,37 +4,30 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vedette.errors import InputError, NotSupported
-from vedette.kernels.rows import Rows, events_of, joined
-from vedette.matching.indexes import DEFAULT as DEFAULT_INDEX
-from vedette.matching.matcher import Matcher
-from vedette.matching.operator_records import OperatorRecord
-from vedette.matching.origins import NO_ORIGIN
-from vedette.matching.subscriptions import Subscriptions
-from vedette.matching.view import Events, Part, View
-from vedette.operators import snapshot
-from vedette.operators.failures import Kind
+from vedette.errors import InputError
+from vedette.filters.indexes import DEFAULT as DEFAULT_INDEX
+from vedette.filters.kernels.match_rows import MatchRows, events_of, joined
+from vedette.filters.origins import NO_ORIGIN
+from vedette.filters.subscription_set import SubscriptionSet
+from vedette.filters.subscription_view import Events, LiveSegment, SubscriptionView
+from vedette.operators.evaluation_rounds import EvaluationCounts, EvaluationRecord, EvaluationRounds
+from vedette.operators.event_sources import EventSource
+from vedette.operators.failures import FailureKind
+from vedette.operators.operator_plan import BestMatches, Plan
+from vedette.operators.operator_runner import OperatorRunner
 from vedette.operators.planners import DEFAULT, planner_number
-from vedette.operators.planning import Best, Plan
 from vedette.operators.registry import Operators
-from vedette.operators.rounds import Counts, Made, Rounds
-from vedette.operators.running import Runner
-from vedette.operators.sources import EventSource
 from vedette.operators.statistics import Statistics, StatisticsView
 from vedette.operators.values import as_text
 from vedette.schema.columns import Column
-from vedette.schema.encode import Encoded, Reject, check_event
+from vedette.schema.encode import EncodedEvents, Reject, check_event
 from vedette.schema.schema import Schema
-
-if TYPE_CHECKING:
-    from vedette.operators.explanation import OperatorExplanation
 
 
 class OperatorMatches(NamedTuple):
@@ -48,13 +41,13 @@ class OperatorMatches(NamedTuple):
     bindings: list[dict[str, Any] | None]
 
 
-class Trace(NamedTuple):
+class OperatorTrace(NamedTuple):
     """One event: which alternatives passed the index, what was evaluated in order, and what matches, by place."""
 
     source: EventSource
     passed: frozenset[int]
-    made: list[Made]
-    counts: Counts
+    made: list[EvaluationRecord]
+    counts: EvaluationCounts
     found: dict[int, dict[str, Any] | None]
 
 
@@ -62,12 +55,13 @@ class OperatorMatcher:
     """Matches events against filters, some of which call operators: cheap tests first, then as few calls as it can.
 
     It learns how often predicates hold and what evaluations cost. Any number of threads may use it; operators are
-    called for one batch at a time. Several of them may share what is counted, and who calls operators.
+    called for one batch at a time, and events that no filter with operators may match do not wait for that. Several of
+    them may share what is counted, and who calls operators.
     """
 
     def __init__(
         self,
-        subscriptions: Subscriptions,
+        subscriptions: SubscriptionSet,
         operators: Operators | None = None,
         *,
         planner: str = DEFAULT,
@@ -75,50 +69,30 @@ class OperatorMatcher:
         learn: bool = True,
         index: str = DEFAULT_INDEX,
         sample: Events | None = None,
-        filters_only: bool = False,
-        counts: Counts | None = None,
-        runner: Runner | None = None,
+        counts: EvaluationCounts | None = None,
+        runner: OperatorRunner | None = None,
     ) -> None:
-        if not isinstance(subscriptions, Subscriptions):
+        if not isinstance(subscriptions, SubscriptionSet):
             raise InputError(
                 f"a {type(subscriptions).__name__} is no set of subscriptions\nHint: make one: vedette.Subscriptions()"
             )
-        if subscriptions.patterns and not filters_only:
-            raise NotSupported(
-                f"{next(iter(subscriptions.patterns))!r} is a pattern over several events\n"
-                "Hint: StreamMatcher matches filters and patterns over a stream; filters_only=True leaves patterns out"
-            )
-        plain = subscriptions.compile(index, sample=sample, filters_only=True)
+        plain = subscriptions.compile_filters(index, sample=sample)
         records = list(subscriptions.with_operators.values())
-        self._begin(list(subscriptions), plain, records, operators, planner, statistics, learn, counts, runner)
-
-    def _begin(
-        self,
-        ids: list[str],
-        plain: Matcher,
-        records: Sequence[OperatorRecord],
-        operators: Operators | None,
-        planner: str,
-        statistics: Statistics | None,
-        learn: bool,
-        counts: Counts | None = None,
-        runner: Runner | None = None,
-    ) -> None:
         number = planner_number(planner)
-        self.ids, self.planner = ids, planner
+        self.ids, self.planner = list(subscriptions), planner
         self.operators = Operators.of(operators)
         self.statistics = Statistics() if statistics is None else statistics
-        self.counts = Counts() if counts is None else counts
+        self.counts = EvaluationCounts() if counts is None else counts
         self._learn = learn
         self._shared = runner is not None
-        self._runner = Runner() if runner is None else runner
+        self._runner = OperatorRunner() if runner is None else runner
         self._lock = threading.Lock()
-        place_of = {id_: place for place, id_ in enumerate(ids)}
+        place_of = {id_: place for place, id_ in enumerate(self.ids)}
         self._plain = plain
         self._plain_places = np.array([place_of[id_] for id_ in plain], np.int64)
         places = [place_of[each.id] for each in records]
         self.plan = Plan(records, places, plain.schema, self.operators, number, self.statistics, plain.index)
-        self._view = View(plain.schema, (Part(plain.segment), Part(self.plan.segment)))
+        self._view = SubscriptionView(plain.schema, (LiveSegment(plain.segment), LiveSegment(self.plan.segment)))
 
     @property
     def schema(self) -> Schema:
@@ -141,7 +115,7 @@ class OperatorMatcher:
         return self.plan.named
 
     @property
-    def failures(self) -> Mapping[str, Mapping[Kind, int]]:
+    def failures(self) -> Mapping[str, Mapping[FailureKind, int]]:
         """Failures of operators: by name, then by kind."""
         return self._runner.failures.counts
 
@@ -201,18 +175,18 @@ class OperatorMatcher:
 
     def matches(
         self,
-        events: Events | Encoded,
+        events: Events | EncodedEvents,
         *,
         source: EventSource | None = None,
         ids: Sequence[str] | None = None,
         rejects: list[Reject] | None = None,
     ) -> OperatorMatches:
         """The same as numbers. Events that are encoded already come with the source that operators read them from."""
-        encoded = events if isinstance(events, Encoded) else self._view.encode(events, rejects)
+        encoded = events if isinstance(events, EncodedEvents) else self._view.encode(events, rejects)
         if ids is not None and len(ids) != encoded.size:
             raise InputError(f"there are {len(ids)} ids for {encoded.size} events")
         if source is None:
-            if isinstance(events, Encoded):
+            if isinstance(events, EncodedEvents):
                 raise InputError("encoded events come without what operators look at\nHint: hand in their `source`")
             source = EventSource(events, self.schema, ids)
         plain_event, plain, event, alternative = self._passed(encoded)
@@ -223,8 +197,12 @@ class OperatorMatcher:
         order = np.lexsort((place, event))
         return OperatorMatches(event[order], place[order], [bindings[number] for number in order.tolist()])
 
+    def undecided(self, encoded: EncodedEvents) -> int:
+        """How many alternatives events leave to operators, which are not called."""
+        return len(self._passed(encoded)[2])
+
     def _passed(
-        self, encoded: Encoded
+        self, encoded: EncodedEvents
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
         """What passes the index: events and places of plain filters; events and alternatives of the others."""
         rows = joined(self._view.match(encoded, ordered=True))
@@ -235,8 +213,10 @@ class OperatorMatcher:
     def _found(
         self, source: EventSource, event: NDArray[np.int64], alternative: NDArray[np.int32]
     ) -> list[tuple[int, int, dict[str, Any] | None]]:
-        """Event, subscription and bindings of those that operators decide."""
+        """Event, subscription and bindings of those that operators decide; where none has to, nobody is waited for."""
         plan = self.plan
+        if not len(event):
+            return []
         with self._lock:
             best = self._run(source, event, alternative, self.counts, plan.statistics if self._learn else None)
         return [(at, place, plan.told(number, bindings)) for (at, place), (number, bindings) in best.items()]
@@ -246,11 +226,11 @@ class OperatorMatcher:
         source: EventSource,
         event: NDArray[np.int64],
         alternative: NDArray[np.int32],
-        counts: Counts,
+        counts: EvaluationCounts,
         statistics: StatisticsView | None,
-        heard: Callable[[Made], None] | None = None,
-    ) -> Best:
-        plan, best = self.plan, Best()
+        heard: Callable[[EvaluationRecord], None] | None = None,
+    ) -> BestMatches:
+        plan, best = self.plan, BestMatches()
         if not len(event):
             return best
         decided = plan.decided[alternative]
@@ -263,63 +243,33 @@ class OperatorMatcher:
         events, sizes = np.unique(event, return_counts=True)
         start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         prepared = plan.prepared(self.counts.made)
-        rounds = Rounds(plan.asked, prepared, source, self._runner, statistics, counts, heard)
+        rounds = EvaluationRounds(plan.asked, prepared, source, self._runner, statistics, counts, heard)
         for found in rounds.run(events, start, alternative):
             plan.keep_first(best, found.event, found.alternative, found.bindings)
         return best
 
-    def trace(self, event: Mapping[str, Any]) -> Trace:
+    def trace(self, event: Mapping[str, Any]) -> OperatorTrace:
         """What planning makes of one event, step by step; nothing is learned, and only failures are counted."""
         check_event(event)
         source = EventSource([event], self.schema, ["that is explained"])
         _, plain, at, alternative = self._passed(self._view.encode([event]))
-        counts, made = Counts(), list[Made]()
+        counts, made = EvaluationCounts(), list[EvaluationRecord]()
         with self._lock:
             best = self._run(source, at, alternative, counts, None, made.append)
         found = {place: self.plan.told(number, bindings) for (_, place), (number, bindings) in best.items()}
-        return Trace(source, frozenset(alternative.tolist()), made, counts, dict.fromkeys(plain.tolist()) | found)
+        return OperatorTrace(
+            source, frozenset(alternative.tolist()), made, counts, dict.fromkeys(plain.tolist()) | found
+        )
 
-    def explain(self, event: Mapping[str, Any], id_: str) -> OperatorExplanation:
-        """Why an event matches a subscription or does not, and how operators were planned for it."""
-        from vedette.operators.explain import explain
-
-        return explain(self, event, id_)
-
-    def match_rows(self, encoded: Encoded, source: EventSource) -> Rows:
+    def match_rows(self, encoded: EncodedEvents, source: EventSource) -> MatchRows:
         """The places of the subscriptions of each event; events are encoded, and operators read them from `source`."""
         found = self.matches(encoded, source=source)
         start = np.searchsorted(found.event, np.arange(encoded.size + 1)).astype(np.int64)
-        return Rows(start, found.subscription.astype(np.int32))
+        return MatchRows(start, found.subscription.astype(np.int32))
 
-    def encode(self, events: Events, *, rejects: list[Reject] | None = None) -> Encoded:
+    def encode(self, events: Events, *, rejects: list[Reject] | None = None) -> EncodedEvents:
         """Events as typed columns."""
         return self._view.encode(events, rejects)
-
-    # ------------------------------------------------------------ kept
-
-    def save(self, folder: str | Path) -> None:
-        """Write a snapshot of the set, and beside it what was learned; the operators themselves are code."""
-        snapshot.save(Path(folder), self.ids, self._plain, self.plan.records)
-        self.statistics.save(Path(folder) / snapshot.STATISTICS)
-
-    @classmethod
-    def open(
-        cls,
-        folder: str | Path,
-        operators: Operators | None = None,
-        *,
-        planner: str = DEFAULT,
-        learn: bool = True,
-        verify: bool = False,
-    ) -> Self:
-        """Open a snapshot, with what was learned until it was saved."""
-        ids, plain, records = snapshot.load(Path(folder), verify=verify)
-        beside = Path(folder) / snapshot.STATISTICS
-        made = cls.__new__(cls)
-        made._begin(
-            ids, plain, records, operators, planner, Statistics.load(beside) if beside.exists() else None, learn
-        )
-        return made
 
     # ------------------------------------------------------------ ending
 

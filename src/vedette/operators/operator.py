@@ -1,9 +1,9 @@
-"""What is an operator? A function that users plug in, and what has to be known to call it well.
+"""Operators: functions that users plug in, with what has to be known to call them well.
 
     @operator(outputs=1, reads=("image",))
     def mobPattern(event): ...            # the text says mobPattern(?people) and ?people > 50
 
-Its last `outputs` arguments are what it finds; those before them are its inputs.
+The last `outputs` arguments receive results; those before them are the inputs.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from typing import Any, overload
 from vedette.errors import FilterError, InputError
 from vedette.language import ast
 from vedette.language.parser import parse
+from vedette.schema.paths import SHORTER, over_limit
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """How many results are kept over events, and for how long (None: until there is no more room)."""
+    """How many results are cached, and for how long (None: until the room is needed)."""
 
     size: int = 10_000
     seconds: float | None = None
@@ -38,10 +39,10 @@ class Cache:
 
 @dataclass(frozen=True, eq=False)
 class Operator:
-    """A function with a name. Two operators are the same only if they are one object.
+    """A named function. Two operators are the same only if they are one object.
 
-    `f(event, *inputs)` gives true or false, or what it finds; with `batch`, `f(table, *inputs)` gives that for every
-    row. None is unknown.
+    `f(event, *inputs)` returns true or false, or the values found; with `batch`, `f(table, *inputs)` returns these for
+    every row. None is unknown.
     """
 
     name: str
@@ -56,7 +57,7 @@ class Operator:
     time_limit: float | None = 10.0  # seconds per event, or per batch if it takes batches
     cache: Cache | None = None  # None: results are shared within one event only
     concurrency: int = 16  # calls at a time, of an async function
-    check: Callable[[tuple[Any, ...]], None] | None = None  # asked with the constant inputs (None: no constant)
+    check: Callable[[tuple[Any, ...]], None] | None = None  # called with the constant inputs (None: no constant)
 
     def __post_init__(self) -> None:
         if not _callable_in_text(self.name):
@@ -90,12 +91,12 @@ class Operator:
 
     @functools.cached_property
     def is_async(self) -> bool:
-        """Calling it gives something to wait for."""
+        """Whether a call returns an awaitable."""
         call = getattr(self.function, "__call__", None)  # noqa: B004 - of an object that can be called
         return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(call)
 
     def inputs_of(self, arguments: int) -> int:
-        """How many of so many arguments are inputs; InputError if it cannot be called with so many."""
+        """The number of inputs among so many arguments; InputError if it cannot be called with so many."""
         inputs = arguments - self.outputs
         least, most = (self.least, math.inf) if self.inputs is None else (self.inputs, self.inputs)
         if least <= inputs <= most:
@@ -108,14 +109,14 @@ class Operator:
 
     @property
     def signature(self) -> str:
-        """How it is called in a text, e.g. `distanceFrom(place, ?found)`."""
+        """The form of a call in a text, e.g. `distanceFrom(place, ?found)`."""
         given = _input_names(self.function)[: self.inputs]
         named = [*given, *(f"input{number}" for number in range(len(given) + 1, (self.inputs or 0) + 1))]
         found = ["?found"] if self.outputs == 1 else [f"?found{number}" for number in range(1, self.outputs + 1)]
         return f"{self.name}({', '.join([*named, *(['…'] if self.inputs is None else []), *found])})"
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """The function itself."""
+        """Call the function."""
         return self.function(*arguments, **named)
 
     def _paths(self, reads: Iterable[str] | None) -> tuple[str, ...] | None:
@@ -127,6 +128,8 @@ class Operator:
         for path in paths:
             if not isinstance(path, str) or not path:
                 raise self._wrong(f"reads has {path!r}", "the dotted path of an attribute, such as 'order.total'")
+            if problem := over_limit(path):
+                raise self._wrong(f"reads names an attribute over the limit: {problem}", SHORTER)
         if len(set(paths)) < len(paths):
             raise self._wrong(f"reads names an attribute twice: {', '.join(paths)}")
         return paths
@@ -155,10 +158,10 @@ def operator(
 
 
 def operator(name: Any = None, *, outputs: int = 0, **options: Any) -> Any:
-    """A function as an operator, by its own name or another one: `@operator`, `@operator("geo.near", outputs=1)`.
+    """Make a function an operator, by its own name or another one: `@operator`, `@operator("geo.near", outputs=1)`.
 
     Its first parameter is the event (or the table of events), those after it are the inputs. A parameter with a
-    default is no input: it is the function's own.
+    default is no input: it belongs to the function.
     """
     if callable(name):
         return operator(None, outputs=outputs, **options)(name)
@@ -174,7 +177,7 @@ def operator(name: Any = None, *, outputs: int = 0, **options: Any) -> Any:
 
 
 def _inputs(name: str, function: Callable[..., Any]) -> tuple[int | None, int]:
-    """How many inputs a function takes (None: any number), and how many it needs."""
+    """The number of inputs a function takes (None: any number), and the number it requires."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Which planners there are, and what each makes of what is asked for."""
+"""The planners by name, and the problem that each makes of a set of alternatives."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.errors import InputError
-from vedette.kernels.plan_block import Problem
-from vedette.kernels.plan_moves import ADAPTIVE, NAIVE, SEQUENTIAL, SUBORDER
+from vedette.operators.kernels.plan_block import PlanProblem
+from vedette.operators.kernels.plan_moves import ADAPTIVE, NAIVE, SEQUENTIAL, SUBORDER
+from vedette.operators.registry import DEFAULT_PLANNER
 from vedette.operators.suborder import chain_order
 
 PLANNERS: Final = {"naive": NAIVE, "sequential": SEQUENTIAL, "suborder": SUBORDER, "adaptive": ADAPTIVE}
-DEFAULT: Final = "adaptive"
+DEFAULT: Final = DEFAULT_PLANNER
 _LEAST = 1e-6  # nothing is certain, and nothing is free
 _POWER = 1.5
 
 
 def planner_number(name: str) -> int:
-    """What the kernels call a planner; InputError if there is none of that name."""
+    """The number of a planner in the kernels; InputError if there is none of that name."""
     if name not in PLANNERS:
         raise InputError(f"there is no planner {name!r}\nHint: {', '.join(PLANNERS)}")
     return PLANNERS[name]
@@ -32,8 +33,8 @@ def problem(
     evaluation: NDArray[np.int32],
     selectivity: NDArray[np.float64],
     cost: NDArray[np.float64],
-) -> Problem:
-    """Alternatives (their predicates as written) in the planner's order, with what is known of predicates and costs."""
+) -> PlanProblem:
+    """The problem for a planner: alternatives in its order, with the statistics of predicates and costs."""
     start = np.concatenate([[0], np.cumsum([len(each) for each in predicates_of])]).astype(np.int64)
     predicate = np.array([each for one in predicates_of for each in one], np.int32)
     cost = np.maximum(cost, _LEAST)
@@ -45,11 +46,11 @@ def problem(
     rank[by_rank] = np.arange(len(by_rank), dtype=np.int32)
     fails = _fails(selectivity)
     weight = _weights(start, predicate, fails, cost[evaluation])
-    return Problem(start, predicate, rank, by_rank, evaluation.astype(np.int32), fails, cost, weight)
+    return PlanProblem(start, predicate, rank, by_rank, evaluation.astype(np.int32), fails, cost, weight)
 
 
-def reweighed(before: Problem, selectivity: NDArray[np.float64], cost: NDArray[np.float64]) -> Problem:
-    """The same problem in the same order, with what is known by now."""
+def reweighted_problem(before: PlanProblem, selectivity: NDArray[np.float64], cost: NDArray[np.float64]) -> PlanProblem:
+    """The same problem in the same order, with new statistics."""
     fails, cost = _fails(selectivity), np.maximum(cost, _LEAST)
     weight = _weights(before.start, before.predicate, fails, cost[before.evaluation])
     return before._replace(fails=fails, cost=cost, weight=weight)
@@ -62,7 +63,7 @@ def _fails(selectivity: NDArray[np.float64]) -> NDArray[np.float64]:
 def _weights(
     start: NDArray[np.int64], predicate: NDArray[np.int32], fails: NDArray[np.float64], cost: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """How much it is worth to settle each alternative: the less its predicates promise for what they cost, the more.
+    """The value of settling each alternative: the greater, the less its predicates promise for what they cost.
 
     The power was chosen on workloads like those of Liu 2007, with equal and unequal costs.
     """

@@ -1,9 +1,8 @@
-"""Which operators are there? Those handed in, those of files, and those that installed packages bring."""
+"""The registry of operators: those given, those of files, and those that installed packages provide."""
 
 from __future__ import annotations
 
 import difflib
-import importlib.metadata
 import reprlib
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -12,16 +11,18 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from vedette import plugins
 from vedette.errors import FileError, InputError
-from vedette.operators.modules import explained, operators_of, text_of
 from vedette.operators.operator import Operator
+from vedette.operators.operator_modules import explained, operators_of, text_of
 
-GROUP = "vedette.operators"  # of entry points
+GROUP = plugins.OPERATORS  # of entry points
+DEFAULT_PLANNER = "adaptive"
 FOLDER = "_folder"  # a key in every table of a file: what its paths are relative to
 
 
-class Written(NamedTuple):
-    """A file of operators as it was read: what is needed to read it again where it is not."""
+class OperatorFile(NamedTuple):
+    """A file of operators with its contents, so that it can be read again on another machine."""
 
     path: str
     text: str  # of a TOML file
@@ -29,13 +30,13 @@ class Written(NamedTuple):
 
 
 class Operators(Mapping[str, Operator]):
-    """Operators by name; each name stands for one of them."""
+    """Operators by name."""
 
     def __init__(self, *operators: Operator) -> None:
         self._operators: dict[str, Operator] = {}
         self.missing: dict[str, str] = {}  # entry points that could not be loaded, and why
-        self.elsewhere: str | None = None  # where more of them come from: said where a name is not known
-        self.written: Written | None = None  # the file that all of them come from
+        self.elsewhere: str | None = None  # a hint where to get more, for errors about unknown names
+        self.written: OperatorFile | None = None  # the file that all of them come from
         for each in operators:
             self.add(each)
 
@@ -49,7 +50,7 @@ class Operators(Mapping[str, Operator]):
         return len(self._operators)
 
     def add(self, operator: Operator) -> None:
-        """One more; InputError if its name is taken by another."""
+        """Add one; InputError if its name is taken by another."""
         if not isinstance(operator, Operator):
             several = isinstance(operator, Iterable) and not isinstance(operator, str)
             hint = "hand them in one by one: Operators(*several)" if several else "declare it with @operator"
@@ -59,7 +60,7 @@ class Operators(Mapping[str, Operator]):
         self.written = None
 
     def find(self, name: str) -> Operator:
-        """The operator of a name; InputError says which names are near, and what could not be loaded."""
+        """The operator of a name; InputError lists similar names, and what could not be loaded."""
         found = self._operators.get(name)
         if found is not None:
             return found
@@ -79,7 +80,7 @@ class Operators(Mapping[str, Operator]):
 
     @classmethod
     def of(cls, given: Operators | None) -> Operators:
-        """Those that are handed in, or the installed ones; InputError says how to make them of anything else."""
+        """The given operators, or the installed ones; InputError explains how to make them if it is anything else."""
         if given is None:
             return cls.installed()
         if isinstance(given, Operators):
@@ -91,12 +92,12 @@ class Operators(Mapping[str, Operator]):
 
     @classmethod
     def installed(cls, settings: Mapping[str, Any] | None = None) -> Operators:
-        """What entry points of the group `vedette.operators` bring: operators, or functions of their settings.
+        """The operators of entry points in the group `vedette.operators`: operators, or functions of their settings.
 
-        One that cannot be loaded does not keep the others from being there; `missing` says why.
+        One that cannot be loaded does not stop the others; `missing` has the reason.
         """
         settings = settings or {}
-        points = {(point.name, point.value): point for point in importlib.metadata.entry_points(group=GROUP)}
+        points = {(point.name, point.value): point for point in plugins.installed(GROUP)}
         _check_settings(settings, {name for name, _ in points})
         made = cls()
         for (name, _), point in sorted(points.items()):
@@ -113,10 +114,10 @@ class Operators(Mapping[str, Operator]):
 
     @classmethod
     def read(cls, path: str | Path) -> Operators:
-        """The operators of a `.py` file, or those that a `.toml` file names; and the installed ones besides.
+        """The operators of a `.py` file, or those that a `.toml` file names, in addition to the installed ones.
 
         In TOML, `modules = ["package.module", "./file.py"]` are modules whose operators are added, and every table is
-        the settings of an entry point. An operator of the file takes the place of an installed one of its name.
+        the settings of an entry point. An operator of the file replaces an installed one of its name.
         """
         path = Path(path)
         if path.suffix not in (".py", ".toml"):
@@ -132,8 +133,8 @@ class Operators(Mapping[str, Operator]):
         return cls._read(path, text, None)
 
     @classmethod
-    def read_again(cls, written: Written) -> Operators:
-        """The same from what stood in the files: those of operators need not be here."""
+    def read_again(cls, written: OperatorFile) -> Operators:
+        """Read the operators again from the contents of their files, which need not exist here."""
         return cls._read(Path(written.path), written.text, written.modules)
 
     @classmethod
@@ -157,7 +158,7 @@ class Operators(Mapping[str, Operator]):
         if texts is None:
             found = {name: text_of(path.parent / name) for name in modules if name.endswith(".py")}
             texts = {name: each for name, each in found.items() if each is not None}
-        made.written = Written(str(path.absolute()), text, texts)
+        made.written = OperatorFile(str(path.absolute()), text, texts)
         return made
 
     def _add_all(self, operators: Iterable[Operator]) -> None:

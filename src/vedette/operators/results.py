@@ -1,6 +1,6 @@
-"""What did an operator find? What functions give back, as truth and bindings of Python values.
+"""Results of operators: what functions return, as truth and bindings of Python values.
 
-NumPy's and Arrow's values end here. A result of the wrong form makes its event unknown, and says why.
+NumPy's and Arrow's values are converted here. A result of the wrong form makes its event unknown, with the reason.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from vedette.schema.python_values import python_values
 MOST_BINDINGS = 10_000  # per event
 
 
-class Found(NamedTuple):
-    """What an evaluation says of one event. None is unknown, without anything having failed."""
+class EvaluationResult(NamedTuple):
+    """The result of an evaluation for one event. None is unknown, without a failure."""
 
     truth: bool | None
     bindings: Sequence[tuple[Any, ...]] = ()
 
 
-Outcome: TypeAlias = Found | Failure
-_UNKNOWN, _TRUE, _FALSE = Found(None), Found(True), Found(False)
+EvaluationOutcome: TypeAlias = EvaluationResult | Failure
+_UNKNOWN, _TRUE, _FALSE = EvaluationResult(None), EvaluationResult(True), EvaluationResult(False)
 _TOO_MANY = Failure("result", f"more than {MOST_BINDINGS:,} bindings for one event")
 
 
-def read_one(result: Any, outputs: int) -> Outcome:
+def read_one(result: Any, outputs: int) -> EvaluationOutcome:
     """The result for one event."""
     result = _plain(result)
     if result is None:
@@ -46,25 +46,25 @@ def read_one(result: Any, outputs: int) -> Outcome:
     if values is None:
         if outputs > 1 or isinstance(result, Mapping):
             return _wrong(f"gave {_shown(result)}, not a list of {'values' if outputs == 1 else 'tuples'}")
-        return Found(True, [(result,)])
+        return EvaluationResult(True, [(result,)])
     # An iterator may have no end.
     taken = list(itertools.islice(values, MOST_BINDINGS + 1))
     return _TOO_MANY if len(taken) > MOST_BINDINGS else _bindings(taken, outputs)
 
 
-def _bindings(values: Sequence[Any], outputs: int) -> Outcome:
+def _bindings(values: Sequence[Any], outputs: int) -> EvaluationOutcome:
     if outputs == 1:
-        return Found(bool(values), [(_plain(value),) for value in values])
+        return EvaluationResult(bool(values), [(_plain(value),) for value in values])
     bindings = []
     for value in values:
         if not isinstance(value, tuple | list) or len(value) != outputs:
             return _wrong(f"gave a binding {_shown(value)}, not a tuple of {outputs} values")
         bindings.append(tuple(_plain(each) for each in value))
-    return Found(bool(bindings), bindings)
+    return EvaluationResult(bool(bindings), bindings)
 
 
-def read_many(result: Any, outputs: int, size: int) -> list[Outcome]:
-    """The result of a batch, event by event."""
+def read_many(result: Any, outputs: int, size: int) -> list[EvaluationOutcome]:
+    """The results of a batch, event by event."""
     if isinstance(result, np.ndarray) and result.ndim == 1 and result.dtype.kind != "O":
         result = pa.array(result)
     if not isinstance(result, pa.Array | pa.ChunkedArray | np.ndarray | list | tuple):
@@ -73,12 +73,12 @@ def read_many(result: Any, outputs: int, size: int) -> list[Outcome]:
         return [_wrong(f"gave {len(result)} results for {size} events")] * size
     if isinstance(result, pa.Array | pa.ChunkedArray):
         array = plain(result)
-        reads: Callable[[Any, int], list[Outcome]] = _lists if is_list(array.type) and outputs else _singles
+        reads: Callable[[Any, int], list[EvaluationOutcome]] = _lists if is_list(array.type) and outputs else _singles
         return [_UNKNOWN] * size if pa.types.is_null(array.type) else reads(array, outputs)
     return [read_one(each, outputs) for each in result]
 
 
-def _singles(array: Any, outputs: int) -> list[Outcome]:
+def _singles(array: Any, outputs: int) -> list[EvaluationOutcome]:
     """A truth, or one binding, for each event."""
     if outputs == 0:
         if not pa.types.is_boolean(array.type):
@@ -89,26 +89,28 @@ def _singles(array: Any, outputs: int) -> list[Outcome]:
     if rows is None:
         return [_not_structs(array.type, outputs)] * len(array)
     present = validity(array).tolist()
-    return [Found(True, [row]) if there else _UNKNOWN for row, there in zip(rows, present, strict=True)]
+    return [EvaluationResult(True, [row]) if there else _UNKNOWN for row, there in zip(rows, present, strict=True)]
 
 
-def _lists(array: Any, outputs: int) -> list[Outcome]:
+def _lists(array: Any, outputs: int) -> list[EvaluationOutcome]:
     """A list of bindings for each event."""
     start, elements, present = list_parts(array)
     rows = _rows(plain(elements), outputs)
     if rows is None:
         return [_not_structs(elements.type, outputs)] * len(array)
-    outcomes: list[Outcome] = []
+    outcomes: list[EvaluationOutcome] = []
     for (first, last), there in zip(itertools.pairwise(start.tolist()), present.tolist(), strict=True):
         if not there:
             outcomes.append(_UNKNOWN)
         else:
-            outcomes.append(_TOO_MANY if last - first > MOST_BINDINGS else Found(last > first, rows[first:last]))
+            outcomes.append(
+                _TOO_MANY if last - first > MOST_BINDINGS else EvaluationResult(last > first, rows[first:last])
+            )
     return outcomes
 
 
 def _rows(array: Any, outputs: int) -> list[tuple[Any, ...]] | None:
-    """Each element as a binding; None if it has not so many fields."""
+    """Each element as a binding; None if it has the wrong number of fields."""
     if outputs == 1:
         return [(value,) for value in python_values(array)]
     if pa.types.is_null(array.type):
@@ -119,7 +121,7 @@ def _rows(array: Any, outputs: int) -> list[tuple[Any, ...]] | None:
 
 
 def _several(result: Any) -> Iterable[Any] | None:
-    """The values of a result that has several; None if it is one plain value."""
+    """The values of a result with several; None if it is one plain value."""
     if isinstance(result, pa.Array | pa.ChunkedArray):
         return python_values(plain(result))
     if isinstance(result, np.ndarray):

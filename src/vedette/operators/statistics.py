@@ -1,6 +1,6 @@
-"""How often does a predicate hold, and what does an evaluation cost? Learned while events come, and kept.
+"""Statistics of operators: how often predicates hold and what evaluations cost, learned from the stream and saved.
 
-Counts fade, so that what was is forgotten as the stream changes. A predicate of which little is known is taken to be
+Counts decay, so that statistics follow changes of the stream. A predicate with few observations is assumed to be
 like its operator's others.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -15,14 +16,16 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.errors import FileError, InputError
+from vedette.errors import DamageError, FileError, InputError
 from vedette.operators.evaluation import Evaluation
-from vedette.operators.predicates import Predicate
+from vedette.operators.predicate_numbering import Predicate
 
 MEMORY: Final = 10_000  # observations of one thing after which half of what was known before is forgotten
 _VERSION = 1
 _PRIOR = 4.0  # observations that an operator's others are worth
 _COST = 1e-3  # seconds, where nothing is known at all
+_KEYS = {"version", "memory", "observed", "operators"}
+_DAMAGED = "\nHint: restore it from a copy, or delete it: everything in it is learned again"
 _TRIED, _HELD, _CALLS, _SECONDS = range(4)
 
 
@@ -39,15 +42,15 @@ class Statistics:
         self._of_operators: dict[str, list[float]] = {}  # by name: all four
 
     def view(self, evaluations: Sequence[Evaluation], predicates: Sequence[Predicate]) -> StatisticsView:
-        """What is known of these, by their numbers, and where more is learned of them."""
+        """A view of these predicates and evaluations by their numbers, through which more is learned."""
         return StatisticsView(self, evaluations, predicates)
 
     def __len__(self) -> int:
-        """Of how many predicates and evaluations something is known."""
+        """The number of predicates and evaluations with observations."""
         return sum(map(any, self._known.values()))
 
     def __add__(self, other: Statistics) -> Statistics:
-        """What was learned in two places, as if in one."""
+        """The sum of what was learned in two places."""
         made = Statistics(max(self.memory, other.memory))
         for one in (self, other):
             for rows, known in ((made._known, one._known), (made._of_operators, one._of_operators)):
@@ -58,11 +61,11 @@ class Statistics:
         return made
 
     def copy(self) -> Statistics:
-        """The same, to go on from: what is learned there is not learned here."""
+        """An independent copy."""
         return self + Statistics(self.memory)
 
     def absorb(self, other: Statistics) -> None:
-        """Learn what was learned elsewhere, as if it had been here and just now: what was known before fades."""
+        """Add observations from elsewhere as if they were recent: earlier ones decay."""
         for name, found in other._known.items():
             _fade(self._row(name), 0, found[0], found[1], self.memory)
         for name, found in other._of_operators.items():
@@ -72,7 +75,7 @@ class Statistics:
         self.revision += 1
 
     def become(self, other: Statistics) -> None:
-        """Know what the other knows, and nothing else."""
+        """Replace all observations by the other's."""
         for mine, known in ((self._known, other._known), (self._of_operators, other._of_operators)):
             for name in {*mine, *known}:
                 size = 2 if mine is self._known else 4
@@ -81,7 +84,7 @@ class Statistics:
         self.revision += 1
 
     def of_operators(self) -> dict[str, tuple[float | None, float | None]]:
-        """By the name of an operator: how often its predicates hold, and the seconds that one event costs; if known."""
+        """By operator: the share of its predicates that hold, and the seconds per event; None where not known."""
         return {
             name: (held / tried if tried else None, seconds / calls if calls else None)
             for name, (tried, held, calls, seconds) in sorted(self._of_operators.items())
@@ -89,7 +92,7 @@ class Statistics:
         }
 
     def most(self, count: int) -> Statistics:
-        """Only what was observed most often, so many things; and all that is known of operators."""
+        """Only the most frequent observations, so many of them; and all totals of operators."""
         made = self.copy()
         if len(made._known) > count:
             often = sorted(made._known, key=lambda text: -made._known[text][0])[:count]
@@ -99,7 +102,7 @@ class Statistics:
     # ------------------------------------------------------------ kept
 
     def plain(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
+        """Plain values, for JSON."""
         return {
             "version": _VERSION,
             "memory": self.memory if math.isfinite(self.memory) else None,
@@ -109,7 +112,7 @@ class Statistics:
 
     @classmethod
     def from_plain(cls, given: Mapping[str, Any], where: str = "statistics") -> Statistics:
-        """From what `plain` gave; FileError, naming `where`, if it is something else."""
+        """Restore what `plain` returned; FileError, naming `where`, if it is something else."""
         try:
             if given["version"] != _VERSION:
                 raise FileError(
@@ -125,21 +128,30 @@ class Statistics:
         return made
 
     def save(self, path: str | Path) -> None:
-        """Write them to a file, all or nothing."""
+        """Save to a file, atomically."""
         target = Path(path)
         beside = target.with_name(f".{target.name}.new")
-        beside.write_text(json.dumps(self.plain(), ensure_ascii=False), encoding="utf-8")
+        beside.write_bytes(_with_sum(self.plain()))
         beside.replace(target)
 
     @classmethod
     def load(cls, path: str | Path) -> Statistics:
-        """Read them from a file."""
+        """Load from a file; DamageError if its checksum is wrong. Files of version 0.1 have none."""
         try:
-            given = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+            text = Path(path).read_bytes()
+        except OSError as error:
             raise FileError(f"{path}: {error}") from None
+        try:
+            given = json.loads(text)
+        except ValueError as error:
+            raise FileError(f"{path}: {error}{_DAMAGED}") from None
         if not isinstance(given, dict):
             raise FileError(f"{path}: not the statistics of operators")
+        if given.pop("sum", None) is None:
+            if given.keys() - _KEYS:
+                raise DamageError(path, "is damaged", f": it has no checksum{_DAMAGED}")
+        elif text != _with_sum(given):
+            raise DamageError(path, "is damaged", f": its checksum is wrong{_DAMAGED}")
         return cls.from_plain(given, str(path))
 
     # ------------------------------------------------------------ for views
@@ -149,6 +161,12 @@ class Statistics:
 
     def _operator(self, name: str) -> list[float]:
         return self._of_operators.setdefault(name, [0.0] * 4)
+
+
+def _with_sum(plain: Mapping[str, Any]) -> bytes:
+    """The file's contents: the statistics and their checksum."""
+    text = json.dumps(plain, ensure_ascii=False)
+    return json.dumps({**plain, "sum": zlib.crc32(text.encode())}, ensure_ascii=False).encode()
 
 
 def _rounded(known: Mapping[str, list[float]]) -> dict[str, list[float]]:
@@ -163,7 +181,7 @@ def _numbers(found: Any, count: int) -> list[float]:
 
 
 def _fade(row: list[float], place: int, count: float, total: float, memory: float) -> None:
-    """So many more observations at a place of a row, and their sum behind it; what was there before fades."""
+    """Add observations and their sum at a place of a row; earlier ones decay."""
     kept = 0.5 ** (count / memory)
     row[place] = row[place] * kept + count
     row[place + 1] = row[place + 1] * kept + total
@@ -181,7 +199,7 @@ class StatisticsView:
         self._positive = [each.positive for each in predicates]
 
     def selectivity(self) -> NDArray[np.float64]:
-        """How probably each predicate holds."""
+        """The probability that each predicate holds."""
         shares = {}
         for name in set(self._of_predicate):
             pooled = self._kept._operator(name)
@@ -194,7 +212,7 @@ class StatisticsView:
         return made
 
     def cost(self) -> NDArray[np.float64]:
-        """What each evaluation costs, in seconds per event."""
+        """The cost of each evaluation, in seconds per event."""
         made = np.empty(len(self._evaluations))
         for number, (calls, seconds) in enumerate(self._evaluations):
             operator = self._operators[number]
@@ -207,13 +225,13 @@ class StatisticsView:
         return made
 
     def learn_outcomes(self, predicate: int, tried: int, held: int) -> None:
-        """A predicate was looked at so many times and held so many."""
+        """Record that a predicate was tested so many times and held so many."""
         self._fade(self._predicates[predicate], 0, tried, held)
         pooled = self._kept._operator(self._of_predicate[predicate])
         self._fade(pooled, _TRIED, tried, held if self._positive[predicate] else tried - held)
 
     def learn_cost(self, evaluation: int, events: int, seconds: float) -> None:
-        """An evaluation was made for so many events and took so long."""
+        """Record that an evaluation for so many events took so long."""
         self._fade(self._evaluations[evaluation], 0, events, seconds)
         self._fade(self._kept._operator(self._operators[evaluation].name), _CALLS, events, seconds)
 
@@ -222,5 +240,5 @@ class StatisticsView:
 
     @property
     def revision(self) -> int:
-        """It changes when something is taken over from elsewhere."""
+        """Changes when statistics from elsewhere are added."""
         return self._kept.revision

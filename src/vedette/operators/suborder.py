@@ -1,13 +1,13 @@
-"""Sub-Order (Liu 2007 §4.2): in which order chains of predicates are walked, so that what they share is met early.
+"""Sub-Order (Liu 2007 §4.2): the order in which chains of predicates are walked, so that shared ones come early.
 
 An alternative is a chain; its predicates are evaluated from the top until one fails. Chains that share a predicate
-save each other evaluations, and who should be first follows from the chance that a chain gets as far as the shared
-predicate, and from what it has paid until then.
+save each other evaluations. The order follows from the chance that a chain gets as far as the shared predicate,
+and from what has been spent until then.
 
 Where this departs from the paper:
 
 - With unequal costs a chain is ordered by cost / (1 - selectivity), and a difference counts what nodes above a shared
-  one cost. §4.3 multiplies probabilities by costs instead, which is the expected cost of nothing.
+  one cost. §4.3 multiplies probabilities by costs instead, which is not an expected cost.
 - The paper draws the greedy path through the complete graph of chains. Such a path keeps one difference in a chain's
   dozens, so the default adds up all of them; `greedy_path=True` is the paper's, over a graph that is linear in size.
 """
@@ -32,8 +32,8 @@ class Chains(NamedTuple):
     cost: NDArray[np.float64]
 
 
-class Standing(NamedTuple):
-    """What is expected of a chain that is walked alone, when it comes to each of its links."""
+class ChainExpectations(NamedTuple):
+    """Expectations for a chain walked alone, at each of its links."""
 
     reach: NDArray[np.float64]  # the chance that it does: P of §4.2.4
     spent: NDArray[np.float64]  # what was evaluated above it: C of §4.2.4
@@ -47,7 +47,7 @@ def chain_order(
     *,
     greedy_path: bool = False,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The chains in the order in which they are walked, and `predicate` with each chain's own in order."""
+    """The order of the chains, and `predicate` with each chain's own in order."""
     chains = sorted_chains(start, predicate, selectivity, cost)
     saving = total_saving(chains)
     if greedy_path:
@@ -69,7 +69,7 @@ def sorted_chains(
     return Chains(start, predicate[inside], rank, selectivity, cost)
 
 
-def standing(chains: Chains) -> Standing:
+def chain_expectations(chains: Chains) -> ChainExpectations:
     """Link by link from the top, all chains at a time."""
     reach, spent = np.ones(chains.predicate.size), np.zeros(chains.predicate.size)
     length = np.diff(chains.start)
@@ -78,7 +78,7 @@ def standing(chains: Chains) -> Standing:
         above = chains.predicate[here - 1]
         reach[here] = reach[here - 1] * chains.selectivity[above]
         spent[here] = spent[here - 1] + reach[here - 1] * chains.cost[above]
-    return Standing(reach, spent)
+    return ChainExpectations(reach, spent)
 
 
 def total_saving(chains: Chains) -> NDArray[np.float64]:
@@ -87,7 +87,7 @@ def total_saving(chains: Chains) -> NDArray[np.float64]:
     The sum of §4.2.4's differences over all chains that share a predicate, each shared predicate by itself: a
     predicate's chains enter by their sums alone, so no pair is ever looked at.
     """
-    reach, spent = standing(chains)
+    reach, spent = chain_expectations(chains)
     predicate, count = chains.predicate, chains.selectivity.size
     all_reach = np.bincount(predicate, reach, count)[predicate]
     all_spent = np.bincount(predicate, spent, count)[predicate]
@@ -129,7 +129,7 @@ def _next_in_path(chains: Chains) -> NDArray[np.int64]:
     Only chains that share a predicate differ. Of those that share one, each is compared with its neighbours by P / C at
     that predicate, so there are fewer edges than links.
     """
-    reach, spent = standing(chains)
+    reach, spent = chain_expectations(chains)
     owner = _chain_of(chains.start)
     ratio = np.divide(reach, spent, out=np.full(reach.size, np.inf), where=spent > 0)
     order = np.lexsort((-ratio, chains.predicate))
@@ -175,5 +175,5 @@ def _fragments(follower: NDArray[np.int64], saving: NDArray[np.float64]) -> NDAr
 
 
 def _chain_of(start: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Whose each link is."""
+    """The chain of each link."""
     return np.repeat(np.arange(start.size - 1), np.diff(start))

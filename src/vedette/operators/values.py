@@ -1,8 +1,8 @@
-"""How the values that operators find compare with each other, and what arithmetic makes of them.
+"""Comparison and arithmetic of the values that operators return.
 
 As in filters: 1 = 1.0, true is not 1, NaN equals itself and comes after every number, null compares with nothing. A
-text beside a time or an address is read as one. Values of other kinds (tuples, lists, dicts) are equal or not, and have
-no order; values of two kinds compare as unknown.
+text compared with a time or an address is read as one. Values of other kinds (tuples, lists, dicts) are equal or not,
+and have no order; comparisons of different kinds are unknown.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import orjson
 
 from vedette.language.ast import Comparator, Point
 from vedette.language.evaluate import Truth, compared
-from vedette.language.families import ADDRESS, BOOLEAN, NUMBER, TEXT, TIME, family, parsed
+from vedette.language.type_families import ADDRESS, BOOLEAN, NUMBER, TEXT, TIME, family, parsed
 from vedette.schema.keys import INT_MAX, INT_MIN, at_least
 from vedette.schema.types import Kind
 
@@ -42,7 +42,7 @@ _PYTHON: Final[dict[Comparator, Callable[[Any, Any], bool]]] = {
 
 
 def compare(left: Any, op: Comparator, right: Any) -> Truth:
-    """`left op right`; None where it is unknown."""
+    """`left op right`; None if it is unknown."""
     if type(left) is type(right) and type(left) in _AS_IN_PYTHON:
         return _PYTHON[op](left, right)
     if left is None or right is None:
@@ -62,7 +62,7 @@ def compare(left: Any, op: Comparator, right: Any) -> Truth:
 
 
 def _alike(left: Any, op: Comparator, right: Any) -> Truth:
-    """Values that have no order: equal or not."""
+    """Compare values that have no order: equal or not."""
     one, other = key(left), key(right)
     if one is None or other is None or op not in (Comparator.EQ, Comparator.NE, Comparator.SAME):
         return None
@@ -70,7 +70,7 @@ def _alike(left: Any, op: Comparator, right: Any) -> Truth:
 
 
 def key(value: Any) -> Hashable | None:
-    """Equal keys are equal values; None for null, and for what equals nothing because it cannot be hashed."""
+    """A key that is equal for equal values; None for null, and for unhashable values, which equal nothing."""
     kind = type(value)
     if kind is str or kind is int:
         return value  # type: ignore[no-any-return]
@@ -89,7 +89,7 @@ def key(value: Any) -> Hashable | None:
 
 
 def _frozen(value: Any) -> Hashable | None:
-    """The key of what has no order. Keys of parts, so that [1] is [1.0] and not [true]."""
+    """The key of a value without order. It consists of its parts' keys, so that [1] is [1.0] and not [true]."""
     if isinstance(value, list | tuple):
         keys = [key(each) for each in value]
         return None if _nameless(value, keys) else ("several", tuple(keys))
@@ -104,12 +104,12 @@ def _frozen(value: Any) -> Hashable | None:
 
 
 def _nameless(values: Iterable[Any], keys: Sequence[Hashable | None]) -> bool:
-    """Is there a part that cannot be hashed? Nulls inside of a value are alike."""
+    """Whether some part cannot be hashed. Nulls inside a value are equal."""
     return None in keys and any(made is None and each is not None for each, made in zip(values, keys, strict=True))
 
 
 def plain(value: Any) -> Any:
-    """The value as filters know it: decimals are numbers, a point that is written in a filter is a pair."""
+    """The value as in filters: decimals become numbers; a point written in a filter becomes a pair."""
     if isinstance(value, decimal.Decimal):
         return int(value) if value.is_finite() and value == value.to_integral_value() else float(value)
     if isinstance(value, Point):
@@ -121,7 +121,7 @@ def plain(value: Any) -> Any:
 
 
 def calculated(op: str, left: Any, right: Any) -> int | float | None:
-    """`left op right` as in Spark SQL; None where there is no such number: null, no number, division by 0, overflow."""
+    """`left op right` as in Spark SQL; None if there is no result: null, no number, division by 0, overflow."""
     a, b = _number(left), _number(right)
     return None if a is None or b is None else _whole_or_none(_ARITHMETIC[op](a, b))
 
@@ -135,7 +135,7 @@ def _number(value: Any) -> int | float | None:
 
 
 def _whole_or_none(value: float | None) -> int | float | None:
-    """Integers have 64 bits."""
+    """None unless the integer fits into 64 bits."""
     return None if isinstance(value, int) and not INT_MIN <= value <= INT_MAX else value
 
 
@@ -144,7 +144,7 @@ def _divided(a: float, b: float) -> float | None:
 
 
 def _remainder(a: float, b: float) -> int | float | None:
-    """The rest has the sign of what is divided."""
+    """The remainder has the sign of the dividend."""
     if not b:
         return None
     if isinstance(a, int) and isinstance(b, int):
@@ -166,7 +166,7 @@ _ARITHMETIC: Final[dict[str, Callable[[Any, Any], int | float | None]]] = {
 
 
 def as_text(value: Any) -> str:
-    """A value that was found as it is told: a text as it is, and else as JSON, where that has a form for it."""
+    """A value as shown in outcomes: a text unchanged, anything else as JSON, if that has a form for it."""
     if isinstance(value, str):
         told = value
     elif isinstance(value, float) and not math.isfinite(value):

@@ -1,12 +1,12 @@
-"""What does a broker do? A state machine: something happens, and it says what to send and whom to notify.
+"""The broker: a state machine that takes what happened and returns messages to send and subscribers to notify.
 
-Subscriptions travel over the links of the tree (`topology.py`), except where they are covered by what was forwarded
-over a link already (`forwarding.py`). Events go back the way: over a link of the tree if a subscription that came over
+Subscriptions travel over the links of the tree (`topology.py`), unless they are covered by what was forwarded
+over a link already (`forwarding.py`). Events go the other way: over a link of the tree if a subscription that came over
 it matches. Nothing here waits or sends: `node.py` hosts it.
 
-Links are a port. Between `up` and `down` a link loses nothing and keeps the order; what was under way at `down` is
-lost. Subscriptions and cancellations survive that: when the link is up again each side says what it has of the other,
-and is told the difference. Events that were lost with a link are not sent again.
+Links are a port. Between `up` and `down` a link loses nothing and keeps the order; messages in transit at `down` are
+lost. Subscriptions and cancellations survive that: when the link is up again each side sends what it has of the other,
+and gets the difference. Events that were lost with a link are not sent again.
 """
 
 from __future__ import annotations
@@ -16,21 +16,31 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from vedette.errors import InputError, UnknownSubscription
-from vedette.matching.given import check_texts, taken
-from vedette.matching.subscriptions import schema_of
+from vedette.filters.subscription_input import check_texts, id_exists_message
+from vedette.filters.subscription_set import schema_of
 from vedette.overlay.cover import Cover, ExactCover
 from vedette.overlay.digests import differing, digest, part
+from vedette.overlay.duplicate_filter import DuplicateFilter
 from vedette.overlay.forwarding import Forwarding
 from vedette.overlay.interests import HERE, Interests
-from vedette.overlay.messages import Adjacency, Cancel, Differ, Digest, Have, Key, Message, Publish, Subscribe
-from vedette.overlay.seen import Seen
+from vedette.overlay.messages import (
+    AdjacencyMessage,
+    CancelMessage,
+    DifferMessage,
+    DigestMessage,
+    HaveMessage,
+    Message,
+    PublishMessage,
+    SubscribeMessage,
+    SubscriptionKey,
+)
 from vedette.overlay.topology import Routes, routes
 from vedette.overlay.wire import ID_CHARACTERS, MOST_KEYS, check_links, check_name, check_size, plain
 from vedette.schema.schema import Schema
 
 
-class Notification(NamedTuple):
-    """A subscriber of this broker is to hear of an event."""
+class BrokerNotification(NamedTuple):
+    """A notification for a subscriber of this broker."""
 
     subscription: str
     subscriber: str | None
@@ -38,29 +48,29 @@ class Notification(NamedTuple):
     publication: tuple[str, int]  # the event's name: the broker it was published at, and a number
 
 
-class Step(NamedTuple):
-    """What follows from something that happened, in this order."""
+class BrokerEffects(NamedTuple):
+    """The effects of something that happened, in this order."""
 
     sends: list[tuple[str, Message]]  # to which link, what
-    notifications: list[Notification]
-    problems: list[str]  # what a person should know, and no one can be told by an error
+    notifications: list[BrokerNotification]
+    problems: list[str]  # for people: what no error could report
 
 
 class _Link:
-    """What is known of a neighbour."""
+    """The state of the link to a neighbour."""
 
     def __init__(self, cover: Cover) -> None:
         self.up = False
         self.agreed = False  # since the link came up, it was settled what the neighbour has
-        self.counts = True  # what came over it is wanted
-        self.received: dict[Key, str] = {}
+        self.counts = True  # whether the subscriptions that came over it count
+        self.received: dict[SubscriptionKey, str] = {}
         self.forwarding = Forwarding(cover)
         self.asked: tuple[int, ...] = ()  # parts that the neighbour is telling about
-        self.listed: list[Key] = []
+        self.listed: list[SubscriptionKey] = []
 
 
-class _Local(NamedTuple):
-    key: Key
+class _LocalSubscription(NamedTuple):
+    key: SubscriptionKey
     text: str
     subscriber: str | None
 
@@ -68,7 +78,7 @@ class _Local(NamedTuple):
 class Broker:
     """A broker with its neighbours, each of which is a link of its name.
 
-    `epoch` tells the lives of a broker apart: each time it is started anew it needs a higher one; a clock's, if None.
+    `epoch` distinguishes the runs of a broker: each start needs a higher one; None takes it from the clock.
     """
 
     def __init__(
@@ -85,46 +95,48 @@ class Broker:
         self._links = {link: _Link(cover(known)) for link in check_links(name, links)}
         self._number = time.time_ns() if epoch is None else epoch
         self._interests = Interests(known)
-        self._local: dict[str, _Local] = {}
+        self._local: dict[str, _LocalSubscription] = {}
         self._ids: dict[str, set[str]] = {}  # of local subscriptions, by text
-        self._seen = Seen()
-        self._adjacent: dict[str, Adjacency] = {}
+        self._seen = DuplicateFilter()
+        self._adjacent: dict[str, AdjacencyMessage] = {}
         self._routes = Routes(frozenset(), frozenset({name}))
-        self._step = Step([], [], [])
+        self._step = BrokerEffects([], [], [])
 
     # ------------------------------------------------------------ clients
 
-    def subscribe(self, id_: str, when: str, *, subscriber: str | None = None) -> Step:
-        """Somebody wants to hear of what a filter matches; InputError if the id is taken."""
+    def subscribe(self, id_: str, when: str, *, subscriber: str | None = None) -> BrokerEffects:
+        """Add a subscription to events that match a filter; InputError if the id is taken."""
         if id_ in self._local:
-            raise InputError(taken(id_))
+            raise InputError(id_exists_message(id_))
         key = self._subscribed(id_, when, subscriber)
         self._forward([key])
         return self._taken()
 
-    def replace(self, id_: str, when: str, *, subscriber: str | None = None) -> Step:
-        """Let a subscription say something else from now on."""
+    def replace(self, id_: str, when: str, *, subscriber: str | None = None) -> BrokerEffects:
+        """Replace the filter of a subscription."""
         old = self._found(id_)
         key = self._subscribed(id_, when, subscriber, old)
         self._forward([old.key, key])
         return self._taken()
 
-    def cancel(self, id_: str) -> Step:
-        """Nobody wants to hear of it any more; UnknownSubscription if there is none."""
+    def cancel(self, id_: str) -> BrokerEffects:
+        """Cancel a subscription; UnknownSubscription if there is none."""
         found = self._found(id_)
         self._forget(found)
         self._forward([found.key])
         return self._taken()
 
-    def publish(self, event: Mapping[str, Any]) -> Step:
-        """An event for all who want it; InputError if it breaks the schema or cannot be sent."""
-        message = Publish(self.name, self._number + 1, plain(event))
+    def publish(self, event: Mapping[str, Any]) -> BrokerEffects:
+        """Publish an event; InputError if it breaks the schema or cannot be sent."""
+        message = PublishMessage(self.name, self._number + 1, plain(event))
         check_size(message)
         self._route(message, HERE)
         self._number += 1
         return self._taken()
 
-    def _subscribed(self, id_: str, when: str, subscriber: str | None, old: _Local | None = None) -> Key:
+    def _subscribed(
+        self, id_: str, when: str, subscriber: str | None, old: _LocalSubscription | None = None
+    ) -> SubscriptionKey:
         check_texts(id_, when, subscriber)
         if len(id_) > ID_CHARACTERS:
             raise InputError(f"the id of a subscription has {len(id_):,} characters, and {ID_CHARACTERS} is the most")
@@ -132,72 +144,72 @@ class Broker:
         if old is not None:
             self._forget(old)
         self._number += 1
-        key = Key(self.name, id_, self._number)
-        self._local[id_] = _Local(key, when, subscriber)
+        key = SubscriptionKey(self.name, id_, self._number)
+        self._local[id_] = _LocalSubscription(key, when, subscriber)
         self._ids.setdefault(when, set()).add(id_)
         self._interests.add(key, when, HERE)
         return key
 
-    def _forget(self, old: _Local) -> None:
+    def _forget(self, old: _LocalSubscription) -> None:
         self._interests.remove(old.key, HERE)
         del self._local[old.key.id]
         self._ids[old.text].remove(old.key.id)
         if not self._ids[old.text]:
             del self._ids[old.text]
 
-    def _found(self, id_: str) -> _Local:
+    def _found(self, id_: str) -> _LocalSubscription:
         if id_ not in self._local:
             raise UnknownSubscription(f"there is no subscription {id_!r} at broker {self.name!r}")
         return self._local[id_]
 
     # ------------------------------------------------------------ links
 
-    def up(self, link: str) -> Step:
-        """A link has come up: the neighbour is told who is linked to whom, and what is known of its subscriptions."""
+    def up(self, link: str) -> BrokerEffects:
+        """A link has come up: send the neighbour all adjacencies, and digests of its subscriptions here."""
         found = self._link(link)
         found.up, found.agreed, found.asked, found.listed = True, False, (), []
         self._announce()
         for adjacency in self._adjacent.values():
             if adjacency.broker != self.name:
                 self._send(link, adjacency)
-        self._send(link, Digest(digest(found.received)))
+        self._send(link, DigestMessage(digest(found.received)))
         return self._taken()
 
-    def down(self, link: str) -> Step:
-        """A link has gone down: what was under way is lost."""
+    def down(self, link: str) -> BrokerEffects:
+        """A link has gone down: messages in transit are lost."""
         found = self._link(link)
         found.up = found.agreed = False
         self._announce()
         return self._taken()
 
-    def handle(self, message: Message, link: str) -> Step:
-        """A neighbour has said something."""
+    def handle(self, message: Message, link: str) -> BrokerEffects:
+        """Process a message of a neighbour."""
         found = self._link(link)
         match message:
-            case Publish():
+            case PublishMessage():
                 self._passed_on(message, link)
-            case Subscribe(key, text):
+            case SubscribeMessage(key, text):
                 found.received[key] = text
                 self._count(key, link, found)
                 self._forward([key])
-            case Cancel(key):
+            case CancelMessage(key):
                 found.received.pop(key, None)
                 self._interests.remove(key, link)
                 self._forward([key])
-            case Adjacency():
+            case AdjacencyMessage():
                 self._learn(message, link)
-            case Digest(parts):
+            case DigestMessage(parts):
                 found.asked = differing(digest(found.forwarding.forwarded), parts)
                 if found.asked:
-                    self._send(link, Differ(found.asked))
+                    self._send(link, DifferMessage(found.asked))
                 else:
                     self._agree(link, found)
-            case Differ(parts):
+            case DifferMessage(parts):
                 self._list(link, found, frozenset(parts))
-            case Have(keys, last):
+            case HaveMessage(keys, last):
                 found.listed += keys
                 if last:
-                    # One that nobody wants any more has no text; it is cancelled at once.
+                    # A subscription that was cancelled meanwhile has no text; it is cancelled at once.
                     had = {key: self._interests.wanted(key, besides=link) or "" for key in found.listed}
                     found.forwarding.correct(found.asked, had)
                     self._agree(link, found)
@@ -212,7 +224,7 @@ class Broker:
         keys = [key for key in found.received if part(key) in parts]
         starts = range(0, max(1, len(keys)), MOST_KEYS)
         for start in starts:
-            self._send(link, Have(tuple(keys[start : start + MOST_KEYS]), start == starts[-1]))
+            self._send(link, HaveMessage(tuple(keys[start : start + MOST_KEYS]), start == starts[-1]))
 
     def _agree(self, link: str, found: _Link) -> None:
         found.agreed, found.listed = True, []
@@ -221,15 +233,15 @@ class Broker:
     # ------------------------------------------------------------ the tree
 
     def _announce(self) -> None:
-        """Tell everybody whom this broker is linked to."""
+        """Announce this broker's links to all brokers."""
         self._number += 1
         neighbours = tuple(sorted(name for name, link in self._links.items() if link.up))
-        self._learn(Adjacency(self.name, self._number, neighbours), HERE)
+        self._learn(AdjacencyMessage(self.name, self._number, neighbours), HERE)
 
-    def _learn(self, said: Adjacency, source: str) -> None:
+    def _learn(self, said: AdjacencyMessage, source: str) -> None:
         known = self._adjacent.get(said.broker)
         if said.broker == self.name and source != HERE:
-            if known is None or said.number > known.number:  # said in an earlier life, when clocks were ahead
+            if known is None or said.number > known.number:  # announced in an earlier run, when clocks were ahead
                 self._number = max(self._number, said.number)
                 self._announce()
             return
@@ -242,11 +254,11 @@ class Broker:
         self._reroute()
 
     def _reroute(self) -> None:
-        """The links may have changed over which subscriptions and events go."""
+        """Recompute the tree, since links may have changed."""
         before, self._routes = self._routes, routes(self.name, self._adjacent)
         changed = before.tree != self._routes.tree
         for name, link in self._links.items():
-            # While a neighbour cannot be reached at all, what it wanted is kept in mind until it comes back.
+            # While a neighbour cannot be reached at all, its subscriptions are kept until it comes back.
             counts = name in self._routes.tree or name not in self._routes.reachable
             if counts != link.counts:
                 link.counts, changed = counts, True
@@ -255,7 +267,7 @@ class Broker:
         if changed:
             self._forward(None)
 
-    def _count(self, key: Key, name: str, link: _Link) -> None:
+    def _count(self, key: SubscriptionKey, name: str, link: _Link) -> None:
         if not link.counts:
             self._interests.remove(key, name)
         elif (problem := self._interests.add(key, link.received[key], name)) is not None:
@@ -263,13 +275,13 @@ class Broker:
 
     # ------------------------------------------------------------ subscriptions and events
 
-    def _forward(self, keys: Iterable[Key] | None, *, only: str | None = None) -> None:
-        """Tell neighbours what has changed about these subscriptions, or about all."""
+    def _forward(self, keys: Iterable[SubscriptionKey] | None, *, only: str | None = None) -> None:
+        """Send neighbours the changes of these subscriptions, or of all."""
         for name, link in self._links.items():
             if not link.agreed or only not in (None, name):
                 continue
-            wanted: dict[Key, str] = {}
-            gone: list[Key] = []
+            wanted: dict[SubscriptionKey, str] = {}
+            gone: list[SubscriptionKey] = []
             forwarding = link.forwarding
             for key in dict.fromkeys((*self._interests, *forwarding)) if keys is None else keys:
                 text = self._interests.wanted(key, besides=name) if name in self._routes.tree else None
@@ -280,7 +292,7 @@ class Broker:
             for message in forwarding.change(wanted, gone):
                 self._send(name, message)
 
-    def _passed_on(self, message: Publish, link: str) -> None:
+    def _passed_on(self, message: PublishMessage, link: str) -> None:
         if (message.origin, message.number) in self._seen:
             return
         try:
@@ -291,7 +303,7 @@ class Broker:
                 "Hint: let all brokers of a network have the same schema"
             )
 
-    def _route(self, message: Publish, source: str) -> None:
+    def _route(self, message: PublishMessage, source: str) -> None:
         texts, sources = self._interests.matching(message.event)
         name = message.origin, message.number
         self._seen.add(name)
@@ -300,23 +312,23 @@ class Broker:
                 self._send(link, message)
         for id_ in sorted(id_ for text in texts for id_ in self._ids.get(text, ())):
             subscriber = self._local[id_].subscriber
-            self._step.notifications.append(Notification(id_, subscriber, message.event, name))
+            self._step.notifications.append(BrokerNotification(id_, subscriber, message.event, name))
 
     # ------------------------------------------------------------ what follows
 
     def _send(self, link: str, message: Message) -> None:
         self._step.sends.append((link, message))
 
-    def _taken(self) -> Step:
-        """What has come together, once."""
-        step, self._step = self._step, Step([], [], [])
+    def _taken(self) -> BrokerEffects:
+        """Return the collected effects, once."""
+        step, self._step = self._step, BrokerEffects([], [], [])
         return step
 
     # ------------------------------------------------------------ reading
 
     @property
     def links(self) -> tuple[str, ...]:
-        """The neighbours that it was given."""
+        """The configured neighbours."""
         return tuple(self._links)
 
     @property
@@ -324,16 +336,16 @@ class Broker:
         """The neighbours to which the tree has a link."""
         return self._routes.tree
 
-    def received(self, link: str) -> Mapping[Key, str]:
-        """What a neighbour wants of this broker."""
+    def received(self, link: str) -> Mapping[SubscriptionKey, str]:
+        """The subscriptions that a neighbour has sent to this broker."""
         return dict(self._link(link).received)
 
-    def forwarded(self, link: str) -> Mapping[Key, str]:
-        """What a neighbour was told."""
+    def forwarded(self, link: str) -> Mapping[SubscriptionKey, str]:
+        """The subscriptions that were forwarded to a neighbour."""
         return dict(self._link(link).forwarding.forwarded)
 
-    def held(self, link: str) -> Mapping[Key, tuple[Key, ...]]:
-        """What a neighbour was not told, and what covers it."""
+    def held(self, link: str) -> Mapping[SubscriptionKey, tuple[SubscriptionKey, ...]]:
+        """The subscriptions not forwarded to a neighbour, and those that cover them."""
         return self._link(link).forwarding.held
 
     def __repr__(self) -> str:

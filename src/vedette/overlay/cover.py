@@ -1,6 +1,6 @@
-"""Does a neighbour have to hear of a subscription, given what it was told already? The port to covering.
+"""The port to covering: whether a subscription is covered by those forwarded to a neighbour.
 
-There is one for each link, made from the schema: `Broker(..., cover=ExactCover)`.
+Each link has its own, made from the schema: `Broker(..., cover=ExactCover)`.
 """
 
 from __future__ import annotations
@@ -8,39 +8,39 @@ from __future__ import annotations
 from typing import Protocol
 
 from vedette.covering.cover_set import CoveringSet
-from vedette.overlay.messages import Key
+from vedette.overlay.messages import SubscriptionKey
 from vedette.schema.schema import Schema
 
 
 class Cover(Protocol):
-    """Whoever can tell that filters together match whatever another one matches.
+    """Decides whether filters together match whatever another one matches.
 
-    A false "covered" loses events, a false "not covered" only costs messages: in doubt the answer is None. Of a text
-    that it cannot read, it raises InputError or NotSupported, and lets it cover nothing.
+    A false "covered" loses events, a false "not covered" only costs messages: in doubt the answer is None. For a text
+    that it cannot read, it raises InputError or NotSupported, and this text covers nothing.
     """
 
-    def offer(self, key: Key, text: str) -> tuple[Key, ...] | None:
-        """Those of the told ones that together cover it; if they do not, None, and it is one of them from now on."""
+    def offer(self, key: SubscriptionKey, text: str) -> tuple[SubscriptionKey, ...] | None:
+        """The forwarded subscriptions that together cover it; if there are none, None, and it is added to them."""
         ...
 
-    def told(self, key: Key, text: str) -> None:
-        """The neighbour knows it, covered or not."""
+    def told(self, key: SubscriptionKey, text: str) -> None:
+        """Add a subscription that the neighbour has, covered or not."""
         ...
 
-    def withdraw(self, key: Key) -> None:
-        """The neighbour knows it no more; of one that it never knew, nothing."""
+    def withdraw(self, key: SubscriptionKey) -> None:
+        """Remove a subscription, if the neighbour has it."""
         ...
 
 
 class ExactCover:
-    """Groups of subscriptions cover others; never wrongly, and what takes too long to find out is not covered."""
+    """Groups of subscriptions cover others; never wrongly, and what takes too long to decide counts as not covered."""
 
     def __init__(self, schema: Schema) -> None:
         self._set = CoveringSet(schema)
-        self._keys: dict[str, Key] = {}
+        self._keys: dict[str, SubscriptionKey] = {}
 
-    def offer(self, key: Key, text: str) -> tuple[Key, ...] | None:
-        """What covers it."""
+    def offer(self, key: SubscriptionKey, text: str) -> tuple[SubscriptionKey, ...] | None:
+        """The subscriptions that cover it."""
         id_ = _id(key)
         answer = self._set.add(id_, text)
         if answer.covered:
@@ -49,14 +49,14 @@ class ExactCover:
         self._keys[id_] = key
         return None
 
-    def told(self, key: Key, text: str) -> None:
-        """Take it up without asking."""
+    def told(self, key: SubscriptionKey, text: str) -> None:
+        """Add it without a decision."""
         id_ = _id(key)
         self._set.add_decided(id_, text, None)
         self._keys[id_] = key
 
-    def withdraw(self, key: Key) -> None:
-        """Forget it."""
+    def withdraw(self, key: SubscriptionKey) -> None:
+        """Remove it."""
         id_ = _id(key)
         if self._keys.pop(id_, None) is not None:
             self._set.remove(id_)
@@ -68,16 +68,16 @@ class NoCover:
     def __init__(self, schema: Schema) -> None:
         """The schema does not matter."""
 
-    def offer(self, key: Key, text: str) -> tuple[Key, ...] | None:
+    def offer(self, key: SubscriptionKey, text: str) -> tuple[SubscriptionKey, ...] | None:
         """Nothing is covered."""
         return None
 
-    def told(self, key: Key, text: str) -> None:
+    def told(self, key: SubscriptionKey, text: str) -> None:
         """Nothing to remember."""
 
-    def withdraw(self, key: Key) -> None:
+    def withdraw(self, key: SubscriptionKey) -> None:
         """Nothing to forget."""
 
 
-def _id(key: Key) -> str:
+def _id(key: SubscriptionKey) -> str:
     return f"{key.origin} {key.version} {key.id}"  # the first two have no spaces

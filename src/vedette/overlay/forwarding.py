@@ -1,6 +1,6 @@
-"""What does a neighbour know of us, and what is held back because it is covered by that?
+"""What was forwarded over a link, and what is held back because this covers it.
 
-What a neighbour was told always covers all that is wanted of it: what was held back because of a subscription is
+The forwarded subscriptions always cover all that the neighbour should match: what was held back because of one is
 forwarded before that one is cancelled. So there is no moment at which an event could be missed.
 """
 
@@ -12,32 +12,36 @@ from collections.abc import Iterable, Iterator, Mapping
 from vedette.errors import InputError, NotSupported
 from vedette.overlay.cover import Cover
 from vedette.overlay.digests import part
-from vedette.overlay.messages import Cancel, Key, Subscribe
+from vedette.overlay.messages import CancelMessage, SubscribeMessage, SubscriptionKey
 
 
 class Forwarding:
-    """One direction of a link, seen from where subscriptions are sent."""
+    """One direction of a link, at the end that sends subscriptions."""
 
     def __init__(self, cover: Cover) -> None:
         self._cover = cover
-        self.forwarded: dict[Key, str] = {}
-        self._held: dict[Key, tuple[str, tuple[Key, ...]]] = {}  # its text, and what covers it
-        self._holding: dict[Key, dict[Key, None]] = {}  # what is held back because of one that was forwarded
+        self.forwarded: dict[SubscriptionKey, str] = {}
+        self._held: dict[SubscriptionKey, tuple[str, tuple[SubscriptionKey, ...]]] = {}  # its text, and what covers it
+        self._holding: dict[
+            SubscriptionKey, dict[SubscriptionKey, None]
+        ] = {}  # what is held back because of one that was forwarded
 
-    def __contains__(self, key: Key) -> bool:
+    def __contains__(self, key: SubscriptionKey) -> bool:
         return key in self.forwarded or key in self._held
 
-    def __iter__(self) -> Iterator[Key]:
+    def __iter__(self) -> Iterator[SubscriptionKey]:
         yield from self.forwarded
         yield from self._held
 
     @property
-    def held(self) -> Mapping[Key, tuple[Key, ...]]:
-        """What is held back, and because of which."""
+    def held(self) -> Mapping[SubscriptionKey, tuple[SubscriptionKey, ...]]:
+        """The subscriptions held back, and those that cover them."""
         return {key: by for key, (_, by) in self._held.items()}
 
-    def change(self, wanted: Mapping[Key, str], gone: Iterable[Key]) -> list[Subscribe | Cancel]:
-        """Let some be wanted from now on and others no more; what the neighbour has to be told, in this order."""
+    def change(
+        self, wanted: Mapping[SubscriptionKey, str], gone: Iterable[SubscriptionKey]
+    ) -> list[SubscribeMessage | CancelMessage]:
+        """Add and remove subscriptions; return what to send to the neighbour, in this order."""
         cancelled = []
         for key in gone:
             if key in self._held:
@@ -46,18 +50,18 @@ class Forwarding:
                 self._cover.withdraw(key)
                 cancelled.append(key)
         uncertain = {held: self._release(held) for key in cancelled for held in list(self._holding.get(key, ()))}
-        told: list[Subscribe | Cancel] = []
+        told: list[SubscribeMessage | CancelMessage] = []
         for key, text in {**uncertain, **wanted}.items():
             by = self._offer(key, text)
             if by is None:
                 self.forwarded[key] = text
-                told.append(Subscribe(key, text))
+                told.append(SubscribeMessage(key, text))
             else:
                 self._hold(key, text, by)
-        return [*told, *map(Cancel, cancelled)]
+        return [*told, *map(CancelMessage, cancelled)]
 
-    def correct(self, parts: Iterable[int], had: Mapping[Key, str]) -> None:
-        """Take it that of these parts the neighbour has just this; what is held back has to be looked at again."""
+    def correct(self, parts: Iterable[int], had: Mapping[SubscriptionKey, str]) -> None:
+        """Set what the neighbour has in these parts; what is held back has to be decided again."""
         wrong = frozenset(parts)
         for key in [key for key in self.forwarded if part(key) in wrong]:
             del self.forwarded[key]
@@ -69,18 +73,18 @@ class Forwarding:
         self._held.clear()
         self._holding.clear()
 
-    def _offer(self, key: Key, text: str) -> tuple[Key, ...] | None:
+    def _offer(self, key: SubscriptionKey, text: str) -> tuple[SubscriptionKey, ...] | None:
         try:
             return self._cover.offer(key, text)
         except (InputError, NotSupported):  # of a text that another broker could read
             return None
 
-    def _hold(self, key: Key, text: str, by: tuple[Key, ...]) -> None:
+    def _hold(self, key: SubscriptionKey, text: str, by: tuple[SubscriptionKey, ...]) -> None:
         self._held[key] = text, by
         for each in by:
             self._holding.setdefault(each, {})[key] = None
 
-    def _release(self, key: Key) -> str:
+    def _release(self, key: SubscriptionKey) -> str:
         text, by = self._held.pop(key)
         for each in by:
             del self._holding[each][key]

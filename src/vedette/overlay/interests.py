@@ -1,4 +1,4 @@
-"""Who wants which events? Every subscription that a broker knows, where it came from, and what an event matches."""
+"""Every subscription that a broker knows, with its source, and the matching of events."""
 
 from __future__ import annotations
 
@@ -7,41 +7,42 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from vedette.errors import InputError, NotSupported
-from vedette.matching.subscriptions import Subscriptions
-from vedette.matching.templates import HasOperators, IsPattern, Templates
-from vedette.overlay.messages import Key
+from vedette.filters.live import LiveMatcher
+from vedette.filters.subscription_set import SubscriptionSet
+from vedette.filters.templates import HasOperators, IsPattern, Templates
+from vedette.overlay.messages import SubscriptionKey
 from vedette.schema.schema import Schema
 
 HERE = ""  # the source of subscriptions that are made at this broker; no link has this name
 
 
 class Interests:
-    """Subscriptions by key. Equal texts are matched once, whoever asked for them.
+    """Subscriptions by key. Equal texts are matched once, for all subscribers.
 
-    A text that cannot be read here may well be read elsewhere, so it is taken to match every event.
+    A text that cannot be read here may be readable elsewhere, so it is assumed to match every event.
     """
 
     def __init__(self, schema: Schema) -> None:
-        self._live = Subscriptions(schema).live()
+        self._live = LiveMatcher(SubscriptionSet(schema).compile_filters())
         self._templates = Templates(schema)
-        self._texts: dict[Key, str] = {}
-        self._sources: dict[Key, set[str]] = {}
+        self._texts: dict[SubscriptionKey, str] = {}
+        self._sources: dict[SubscriptionKey, set[str]] = {}
         self._asked: dict[str, Counter[str]] = {}  # by text: how many of which source
         self._unreadable: set[str] = set()
         self._compiled: set[str] = set()
-        self._touched: set[str] = set()  # texts that came or went since the matcher was last asked
+        self._touched: set[str] = set()  # texts added or removed since the last event
 
     # ------------------------------------------------------------ changes
 
     def check(self, text: str) -> None:
-        """FilterError or NotSupported if the text is no filter that can be matched here."""
+        """FilterError or NotSupported if the text is not a filter that can be matched here."""
         try:
             self._templates.normal_form(text)
         except (HasOperators, IsPattern) as error:
             raise NotSupported(f"{error}\nHint: brokers take filters over one event, without operators") from None
 
-    def add(self, key: Key, text: str, source: str) -> str | None:
-        """A source wants it; says what is wrong with a text that cannot be read."""
+    def add(self, key: SubscriptionKey, text: str, source: str) -> str | None:
+        """Add a subscription of a source; return what is wrong with a text that cannot be read."""
         sources = self._sources.setdefault(key, set())
         if source in sources:
             return None
@@ -59,8 +60,8 @@ class Interests:
             return f"subscription {key.id!r} of {key.origin!r} cannot be read here, and gets every event: {error}"
         return None
 
-    def remove(self, key: Key, source: str) -> None:
-        """A source no longer wants it."""
+    def remove(self, key: SubscriptionKey, source: str) -> None:
+        """Remove a subscription of a source."""
         sources = self._sources.get(key, set())
         if source not in sources:
             return
@@ -79,22 +80,22 @@ class Interests:
 
     # ------------------------------------------------------------ reading
 
-    def __iter__(self) -> Iterator[Key]:
+    def __iter__(self) -> Iterator[SubscriptionKey]:
         return iter(self._texts)
 
-    def wanted(self, key: Key, *, besides: str) -> str | None:
-        """The text, if somebody else wants it than this source."""
+    def wanted(self, key: SubscriptionKey, *, besides: str) -> str | None:
+        """The text, if another source than this one has subscribed to it."""
         sources = self._sources.get(key, ())
         return self._texts[key] if len(sources) - (besides in sources) else None
 
     def matching(self, event: Mapping[str, Any]) -> tuple[frozenset[str], frozenset[str]]:
-        """The texts that an event matches, and the sources that asked for one of them; SchemaError if it breaks it."""
+        """The texts that an event matches, and the sources that subscribed to them; SchemaError for a bad event."""
         self._compile()
         texts = self._unreadable.union(self._live.match(event))
         return frozenset(texts), frozenset(source for text in texts for source in self._asked[text])
 
     def _compile(self) -> None:
-        """Bring the matcher up to date: all changes since the last event at once."""
+        """Bring the matcher up to date, with all changes since the last event."""
         new = []
         for text in self._touched:
             asked = text in self._asked and text not in self._unreadable

@@ -1,13 +1,13 @@
-"""A network of brokers in one process: for simulations and tests, and to see what a network would do.
+"""A network of brokers in one process, for simulations and tests.
 
     network = Network({"a": ["b"], "b": ["c"]}, seed=7)
     network.subscribe("a", "s1", "price < 120")
     network.settle()
     network.publish("c", {"price": 119})
-    network.settle()                            # [Told(broker='a', subscription='s1', ...)]
+    network.settle()                            # [NetworkNotification(broker='a', subscription='s1', ...)]
 
 Messages over one link keep their order; which link delivers next is drawn from the seed, so every run can be repeated.
-Messages pass through the same bytes as between processes.
+Messages are encoded to the same bytes as between processes.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from vedette.errors import InputError
-from vedette.overlay.broker import Broker, Notification
+from vedette.overlay.broker import Broker, BrokerNotification
 from vedette.overlay.cover import Cover, ExactCover
 from vedette.overlay.messages import Message
-from vedette.overlay.node import Node
+from vedette.overlay.node import BrokerNode
 from vedette.overlay.wire import Frame, check_links, decode, encode
 from vedette.schema.schema import Schema
 
 
-class Told(NamedTuple):
+class NetworkNotification(NamedTuple):
     """A subscriber of a broker was notified."""
 
     broker: str
@@ -39,8 +39,8 @@ _Direction: TypeAlias = tuple[str, str]
 _DOWN = 0
 
 
-class _Ends:
-    """One broker's links: into the network's queues."""
+class _LinkEnds:
+    """One broker's links, which end in the network's queues."""
 
     def __init__(self, network: Network, name: str) -> None:
         self._network = network
@@ -51,7 +51,7 @@ class _Ends:
 
 
 class Network:
-    """Brokers by name, and who is linked to whom; a link need be named at one of its ends only."""
+    """Brokers by name, and their links; a link may be given at one of its ends only."""
 
     def __init__(
         self,
@@ -68,10 +68,10 @@ class Network:
         self._lives: Counter[str] = Counter()
         self._life: Counter[frozenset[str]] = Counter()  # how often a link has come up
         self._knows: Counter[_Direction] = Counter()  # which of them its ends have heard of
-        # What is under way: messages, and numbers that say which life of the link has begun, or that it has ended.
+        # Messages in transit, and numbers that mark which session of the link has begun, or that it has ended.
         self._queues: dict[_Direction, deque[bytes | int]] = {}
-        self._nodes: dict[str, Node] = {}
-        self._told: list[Told] = []
+        self._nodes: dict[str, BrokerNode] = {}
+        self._told: list[NetworkNotification] = []
         self.messages: Counter[tuple[str, str, str]] = Counter()  # from, to and kind of all that was sent
         for name in sorted({*links, *(name for link in self._links for name in link)}):
             self._start(name)
@@ -85,7 +85,7 @@ class Network:
         self._node(broker).subscribe(id_, when)
 
     def replace(self, broker: str, id_: str, when: str) -> None:
-        """Let a subscription say something else."""
+        """Replace the filter of a subscription."""
         self._node(broker).replace(id_, when)
 
     def cancel(self, broker: str, id_: str) -> None:
@@ -99,7 +99,7 @@ class Network:
     # ------------------------------------------------------------ time
 
     def deliver(self) -> bool:
-        """Let one link, drawn at random, deliver its next message; False if nothing is under way."""
+        """Let one link, drawn at random, deliver its next message; False if there is none."""
         waiting = sorted(direction for direction, queue in self._queues.items() if queue)
         if not waiting:
             return False
@@ -116,8 +116,8 @@ class Network:
             node.up(sender)
         return True
 
-    def settle(self) -> list[Told]:
-        """Deliver until nothing is under way; who was notified since this was last asked."""
+    def settle(self) -> list[NetworkNotification]:
+        """Deliver until there are no messages; return the notifications since the last call."""
         while self.deliver():
             pass
         told, self._told = self._told, []
@@ -126,17 +126,17 @@ class Network:
     # ------------------------------------------------------------ what breaks
 
     def cut(self, one: str, other: str) -> None:
-        """A link goes down: what is under way is lost, and either end hears of it some time later."""
+        """Cut a link: messages in transit are lost, and either end notices it some time later."""
         link = self._known(one, other)
         if link in self._up:
             self._up.remove(link)
             for direction in ((one, other), (other, one)):
-                # An end that has not even heard that the link is up hears first that, and then that it is down.
+                # An end that has not noticed yet that the link is up notices first that, and then that it is down.
                 kept = [each for each in self._queues[direction] if isinstance(each, int)]
                 self._queues[direction] = deque([*kept, _DOWN])
 
     def mend(self, one: str, other: str) -> None:
-        """A link comes up again."""
+        """Bring a link up again."""
         link = self._known(one, other)
         if link not in self._up:
             self._up.add(link)
@@ -145,7 +145,7 @@ class Network:
                 self._queues.setdefault(direction, deque()).append(self._life[link])
 
     def restart(self, broker: str) -> None:
-        """A broker is killed and starts anew: its clients have to subscribe again."""
+        """Kill and restart a broker: its clients have to subscribe again."""
         links = [link for link in self._up if broker in link]
         for link in links:
             self.cut(*link)
@@ -159,24 +159,26 @@ class Network:
         self._lives[name] += 1
         neighbours = sorted(other for link in self._links if name in link for other in link - {name})
         broker = Broker(name, neighbours, self._cover, schema=self._schema, epoch=self._lives[name] << 40)
-        self._nodes[name] = Node(broker, _Ends(self, name), lambda notification: self._notified(name, notification))
+        self._nodes[name] = BrokerNode(
+            broker, _LinkEnds(self, name), lambda notification: self._notified(name, notification)
+        )
 
     # ------------------------------------------------------------ reading
 
     def broker(self, name: str) -> Broker:
-        """A broker, to look at."""
+        """A broker, for inspection."""
         return self._node(name).broker
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The brokers."""
+        """The names of the brokers."""
         return tuple(self._nodes)
 
     def sent(self, *kinds: str) -> int:
-        """How many messages of these kinds were sent over all links."""
+        """The number of messages of these kinds that were sent over all links."""
         return sum(count for (_, _, kind), count in self.messages.items() if kind in kinds)
 
-    def _node(self, name: str) -> Node:
+    def _node(self, name: str) -> BrokerNode:
         if name not in self._nodes:
             raise InputError(f"there is no broker {name!r}\nHint: there are {', '.join(self._nodes)}")
         return self._nodes[name]
@@ -189,10 +191,12 @@ class Network:
 
     def _sent(self, sender: str, receiver: str, message: Message) -> None:
         link = frozenset((sender, receiver))
-        self.messages[sender, receiver, type(message).__name__.lower()] += 1
+        self.messages[sender, receiver, type(message).__name__.removesuffix("Message").lower()] += 1
         # What is sent by an end that does not know yet that the link was interrupted is lost as well.
         if link in self._up and self._knows[sender, receiver] == self._life[link]:
             self._queues[sender, receiver].append(encode(Frame(0, 0, 0, message)))
 
-    def _notified(self, broker: str, notification: Notification) -> None:
-        self._told.append(Told(broker, notification.subscription, notification.event, notification.publication))
+    def _notified(self, broker: str, notification: BrokerNotification) -> None:
+        self._told.append(
+            NetworkNotification(broker, notification.subscription, notification.event, notification.publication)
+        )

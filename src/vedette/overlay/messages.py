@@ -1,4 +1,4 @@
-"""What do brokers say to each other? Plain values; `wire.py` says how they are written."""
+"""The messages between brokers, as plain values; `wire.py` defines their encoding."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 
-class Key(NamedTuple):
-    """Which subscription: whose broker's, its id there, and which of its versions; a new version is another one."""
+class SubscriptionKey(NamedTuple):
+    """The identity of a subscription: its broker, its id there, and its version; each version is another one."""
 
     origin: str
     id: str
@@ -16,8 +16,8 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Adjacency:
-    """Whom a broker is linked to just now; of two of one broker the higher number is the later one."""
+class AdjacencyMessage:
+    """The current links of a broker; of two such messages the higher number is the later one."""
 
     broker: str
     number: int
@@ -25,23 +25,23 @@ class Adjacency:
 
 
 @dataclass(frozen=True, slots=True)
-class Subscribe:
-    """Send me what this filter matches."""
+class SubscribeMessage:
+    """A subscription: send me events that match this filter."""
 
-    key: Key
+    key: SubscriptionKey
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Cancel:
-    """No longer because of this one."""
+class CancelMessage:
+    """A cancellation of a subscription."""
 
-    key: Key
+    key: SubscriptionKey
 
 
 @dataclass(frozen=True, slots=True)
-class Publish:
-    """An event, with the name that it has everywhere: where it was published, and a number."""
+class PublishMessage:
+    """An event, with its global name: the broker where it was published, and a number."""
 
     origin: str
     number: int
@@ -49,25 +49,27 @@ class Publish:
 
 
 @dataclass(frozen=True, slots=True)
-class Digest:
-    """What I have of you, as digests of parts (`digests.py`): the first thing said when a link has come up."""
+class DigestMessage:
+    """Digests by part of the subscriptions I have of you (`digests.py`): the first message when a link has come up."""
 
     parts: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Differ:
-    """In these parts it is not what I told you: say what you have."""
+class DifferMessage:
+    """The parts in which your digests differ from mine: send what you have."""
 
     parts: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Have:
-    """What I have of you in the parts that differ; in several messages, of which one is the last."""
+class HaveMessage:
+    """The subscriptions I have of you in the parts that differ; in several messages, of which one is the last."""
 
-    keys: tuple[Key, ...]
+    keys: tuple[SubscriptionKey, ...]
     last: bool
 
 
-Message: TypeAlias = Adjacency | Subscribe | Cancel | Publish | Digest | Differ | Have
+Message: TypeAlias = (
+    AdjacencyMessage | SubscribeMessage | CancelMessage | PublishMessage | DigestMessage | DifferMessage | HaveMessage
+)

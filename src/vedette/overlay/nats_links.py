@@ -4,8 +4,8 @@
     async with NatsLinks(broker, print, "nats://127.0.0.1:4222") as node:
         node.subscribe("s1", "price < 120")
 
-NATS delivers at most once; `session.py` notices what is lost. Who may use the server is for the server to say: options
-such as `user`, `password` and `tls` go to it as they are.
+NATS delivers at most once; `link_session.py` detects losses. Access control is up to the server: options
+such as `user`, `password` and `tls` are passed to it.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from vedette.errors import InputError, NotInstalled
-from vedette.overlay.broker import Broker, Notification
+from vedette.overlay.broker import Broker, BrokerNotification
+from vedette.overlay.link_session import LinkChange, Session, SessionEffects
 from vedette.overlay.messages import Message
-from vedette.overlay.node import Node
-from vedette.overlay.session import Change, Outcome, Session
+from vedette.overlay.node import BrokerNode
 from vedette.overlay.wire import decode, encode
 
 if TYPE_CHECKING:
@@ -34,12 +34,12 @@ _NETWORK = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class NatsLinks:
-    """The links of one broker. Everything happens in the event loop that it was entered in."""
+    """The links of one broker. All work is done in the event loop in which it was entered."""
 
     def __init__(
         self,
         broker: Broker,
-        notify: Callable[[Notification], None],
+        notify: Callable[[BrokerNotification], None],
         servers: str | Sequence[str] = "nats://127.0.0.1:4222",
         *,
         network: str = "main",
@@ -49,7 +49,7 @@ class NatsLinks:
     ) -> None:
         if not _NETWORK.fullmatch(network):
             raise InputError(f"a network cannot be called {network!r}\nHint: letters, digits, underscores and hyphens")
-        self.node = Node(broker, self, notify)
+        self.node = BrokerNode(broker, self, notify)
         self._servers = [servers] if isinstance(servers, str) else list(servers)
         self._network = network
         self._sign_of_life = sign_of_life
@@ -59,7 +59,7 @@ class NatsLinks:
         self._tasks: list[asyncio.Task[None]] = []
         self._connection: Client | None = None
 
-    async def __aenter__(self) -> Node:
+    async def __aenter__(self) -> BrokerNode:
         try:
             import nats
         except ImportError:
@@ -94,7 +94,7 @@ class NatsLinks:
     # ------------------------------------------------------------ out
 
     def send(self, link: str, message: Message) -> None:
-        """Hand a message on; while the link is down it is lost, and what matters of it is told again."""
+        """Send a message; while the link is down it is lost, and subscriptions are sent again later."""
         frame = self._sessions[link].send(message)
         if frame is not None:
             self._outbox.put_nowait((self._subject(self.node.broker.name, link), encode(frame)))
@@ -111,7 +111,7 @@ class NatsLinks:
                 _LOG.warning("%s: a message to %s is lost: %s", self.node.broker.name, subject, error)
 
     async def _live(self) -> None:
-        """Give signs of life, and miss those of the neighbours."""
+        """Send heartbeats, and check for those of the neighbours."""
         while True:
             for link, session in self._sessions.items():
                 self._follow(link, session.tick(time.monotonic()))
@@ -130,15 +130,15 @@ class NatsLinks:
 
         return receive
 
-    def _follow(self, link: str, outcome: Outcome) -> None:
-        # Signs of life go first: the other end must know the session before it is spoken to in it.
+    def _follow(self, link: str, outcome: SessionEffects) -> None:
+        # Heartbeats go first: the other end must know the session before it gets messages in it.
         subject = self._subject(self.node.broker.name, link)
         for frame in outcome.frames:
             self._outbox.put_nowait((subject, encode(frame)))
         for happened in outcome.happened:
-            if happened is Change.UP:
+            if happened is LinkChange.UP:
                 self.node.up(link)
-            elif happened is Change.DOWN:
+            elif happened is LinkChange.DOWN:
                 self.node.down(link)
             else:
                 self.node.handle(happened, link)

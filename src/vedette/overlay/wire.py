@@ -1,6 +1,6 @@
-"""How are messages written? As JSON with a version, of bounded size; whatever else comes is refused.
+"""Encoding of messages: JSON with a version, of bounded size; anything else is refused.
 
-A frame is what travels over a link: which session it belongs to (`session.py`), its number, and a message or none.
+A frame is sent over a link: the numbers of its session (`link_session.py`), its own number, and a message or none.
 """
 
 from __future__ import annotations
@@ -17,11 +17,21 @@ import orjson
 from vedette.errors import InputError
 from vedette.language.limits import TEXT_BYTES
 from vedette.overlay.digests import BITS, PARTS
-from vedette.overlay.messages import Adjacency, Cancel, Differ, Digest, Have, Key, Message, Publish, Subscribe
+from vedette.overlay.messages import (
+    AdjacencyMessage,
+    CancelMessage,
+    DifferMessage,
+    DigestMessage,
+    HaveMessage,
+    Message,
+    PublishMessage,
+    SubscribeMessage,
+    SubscriptionKey,
+)
 
 VERSION = 1
-MOST_BYTES = 1_000_000  # of a frame: a NATS server takes a mebibyte unless it is told otherwise
-MOST_KEYS = 500  # of one `Have`
+MOST_BYTES = 1_000_000  # of a frame: a NATS server takes a mebibyte by default
+MOST_KEYS = 500  # of one `HaveMessage`
 ID_CHARACTERS = 500
 NEIGHBOURS = 1_000  # of one broker
 _ROOM = 200  # bytes that a frame needs besides its message
@@ -29,7 +39,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class Frame(NamedTuple):
-    """A message with its number, or, without one, how many there have been in this session: a sign of life."""
+    """A message with its number, or a heartbeat: the number of messages in this session so far."""
 
     sender: int  # the sender's half of the session
     receiver: int | None  # the receiver's half, once it is known
@@ -38,7 +48,7 @@ class Frame(NamedTuple):
 
 
 def check_name(name: object) -> str:
-    """A broker's name, which is part of NATS subjects; InputError if it cannot be one."""
+    """InputError if this cannot be a broker's name, which is part of NATS subjects."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InputError(
             f"a broker cannot be called {_shown(name)}\n"
@@ -48,7 +58,7 @@ def check_name(name: object) -> str:
 
 
 def check_links(name: str, links: Iterable[str]) -> list[str]:
-    """The neighbours of a broker; InputError where they are no names, or it is its own."""
+    """InputError if some neighbours of a broker are not names, or are the broker itself."""
     if isinstance(links, str):
         raise InputError(f"the links of broker {name!r} are one text\nHint: give a list, as in [{links!r}]")
     found = [check_name(link) for link in links]
@@ -58,7 +68,7 @@ def check_links(name: str, links: Iterable[str]) -> list[str]:
 
 
 def plain(event: Mapping[str, Any]) -> dict[str, Any]:
-    """An event as it is after it has travelled, so that near and far subscribers get the same."""
+    """An event as it is after encoding and decoding, so that local and remote subscribers get the same."""
     if not isinstance(event, Mapping):
         raise InputError(f"an event is a mapping, not {type(event).__name__}\nHint: {{'issue': 'IBM', 'price': 119.5}}")
     try:
@@ -99,7 +109,7 @@ def encode(frame: Frame) -> bytes:
 
 
 def check_size(message: Message) -> None:
-    """InputError if it could not be sent."""
+    """InputError if an event cannot be sent."""
     try:
         size = len(orjson.dumps(_fields(message)))
     except TypeError as error:  # e.g. a lone surrogate
@@ -117,7 +127,7 @@ def _fields(message: Message) -> dict[str, Any]:
 
 
 def decode(data: bytes) -> Frame:
-    """Bytes as a frame; InputError if they are none, or one of another version."""
+    """Bytes as a frame; InputError if they are not one, or of another version."""
     if len(data) > MOST_BYTES:
         raise InputError(f"a message of {len(data):,} bytes is over the limit of {MOST_BYTES:,}")
     try:
@@ -172,11 +182,11 @@ def _list(value: Any, most: int) -> list[Any]:
     return value
 
 
-def _key(value: Any) -> Key:
+def _key(value: Any) -> SubscriptionKey:
     parts = _list(value, 3)
     if len(parts) != 3:
         raise InputError(f"a message has {_shown(value)} where the key of a subscription must be")
-    return Key(check_name(parts[0]), _string(parts[1], ID_CHARACTERS), _whole(parts[2]))
+    return SubscriptionKey(check_name(parts[0]), _string(parts[1], ID_CHARACTERS), _whole(parts[2]))
 
 
 def _part(value: Any) -> int:
@@ -205,53 +215,53 @@ def _read_digest(value: Any) -> tuple[int, ...]:
     return tuple(int.from_bytes(read[at : at + width], "little") for at in range(0, len(read), width))
 
 
-class _Form(NamedTuple):
-    """How one kind of message is written and read."""
+class _MessageFormat(NamedTuple):
+    """The encoding and decoding of one kind of message."""
 
     kind: str
     write: Callable[[Any], dict[str, Any]]
     read: Callable[[dict[str, Any]], Message]
 
 
-_FORMS: dict[type, _Form] = {
-    Adjacency: _Form(
+_FORMS: dict[type, _MessageFormat] = {
+    AdjacencyMessage: _MessageFormat(
         "adjacency",
         lambda said: {"broker": said.broker, "number": said.number, "neighbours": said.neighbours},
-        lambda got: Adjacency(
+        lambda got: AdjacencyMessage(
             check_name(got.get("broker")),
             _whole(got.get("number")),
             tuple(map(check_name, _list(got.get("neighbours"), NEIGHBOURS))),
         ),
     ),
-    Subscribe: _Form(
+    SubscribeMessage: _MessageFormat(
         "subscribe",
         lambda said: {"key": tuple(said.key), "when": said.text},
-        lambda got: Subscribe(_key(got.get("key")), _string(got.get("when"), TEXT_BYTES)),
+        lambda got: SubscribeMessage(_key(got.get("key")), _string(got.get("when"), TEXT_BYTES)),
     ),
-    Cancel: _Form(
+    CancelMessage: _MessageFormat(
         "cancel",
         lambda said: {"key": tuple(said.key)},
-        lambda got: Cancel(_key(got.get("key"))),
+        lambda got: CancelMessage(_key(got.get("key"))),
     ),
-    Publish: _Form(
+    PublishMessage: _MessageFormat(
         "publish",
         lambda said: {"origin": said.origin, "number": said.number, "event": said.event},
-        lambda got: Publish(check_name(got.get("origin")), _whole(got.get("number")), _object(got.get("event"))),
+        lambda got: PublishMessage(check_name(got.get("origin")), _whole(got.get("number")), _object(got.get("event"))),
     ),
-    Digest: _Form(
+    DigestMessage: _MessageFormat(
         "digest",
         lambda said: {"parts": _written_digest(said.parts)},
-        lambda got: Digest(_read_digest(got.get("parts"))),
+        lambda got: DigestMessage(_read_digest(got.get("parts"))),
     ),
-    Differ: _Form(
+    DifferMessage: _MessageFormat(
         "differ",
         lambda said: {"parts": said.parts},
-        lambda got: Differ(tuple(map(_part, _list(got.get("parts"), PARTS)))),
+        lambda got: DifferMessage(tuple(map(_part, _list(got.get("parts"), PARTS)))),
     ),
-    Have: _Form(
+    HaveMessage: _MessageFormat(
         "have",
         lambda said: {"keys": [tuple(key) for key in said.keys], "last": said.last},
-        lambda got: Have(tuple(map(_key, _list(got.get("keys"), MOST_KEYS))), got.get("last") is True),
+        lambda got: HaveMessage(tuple(map(_key, _list(got.get("keys"), MOST_KEYS))), got.get("last") is True),
     ),
 }
 _BY_KIND = {form.kind: form for form in _FORMS.values()}

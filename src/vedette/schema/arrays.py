@@ -1,6 +1,6 @@
-"""Arrow arrays as column data, without a step of Python per row.
+"""Converts Arrow arrays to column data, without Python code per row.
 
-What cannot be done that way - a value that does not fit, a type that has no plain form - gives None, and the
+Where that is impossible - a value that does not fit, a type that has no plain form - the result is None, and the
 values are then read one by one (`vedette.schema.values`).
 """
 
@@ -14,24 +14,24 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from vedette.schema.columns import ColumnData, KeyColumn, ListColumn, PointColumn, TextColumn
-from vedette.schema.keys import INT_MAX, INT_MIN
-from vedette.schema.texts import Refuse, merged, read_texts, refuse_codes
+from vedette.schema.exact_numbers import float_keys, integer_column
+from vedette.schema.keys import DENSE, INT_MAX, INT_MIN
+from vedette.schema.parsed_texts import Refuse, merged, read_texts, refuse_codes
 from vedette.schema.types import Kind, Type
 
 Array: TypeAlias = Any  # pa.Array | pa.ChunkedArray: pyarrow has no types of its own
 
-_SIGNLESS = np.int64(0x7FFF_FFFF_FFFF_FFFF)
-_NAN_KEY = np.int64(0x7FF8_0000_0000_0000)
 _DAY = 86_400_000_000  # in microseconds
-# Times that Python's datetime can hold: what is read from text stays among them.
+# Times that Python's datetime can hold: times read from text must be in this range.
 _FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
 _FIRST_DAY = _FIRST // _DAY
+_DIGITS = 18  # of integers that surely have 64 bits
 _MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _POINT_NAMES = (("lon", "lat"), ("longitude", "latitude"), ("x", "y"))
 
 
 def array_column(array: Array, type_: Type, refuse: Refuse) -> ColumnData | None:
-    """The array as a column of the type; None if it has to be read value by value."""
+    """Convert an array to a column of the type; None if it has to be read value by value."""
     array = plain(array)
     if type_.is_list:
         return _lists(array, type_.kind, refuse)
@@ -44,17 +44,20 @@ def array_column(array: Array, type_: Type, refuse: Refuse) -> ColumnData | None
         return read_texts(_texts(array, refuse), kind, refuse)
     if kind is Kind.POINT:
         return _points(array)
+    present = validity(array)
+    if kind is Kind.FLOAT and (pa.types.is_integer(stored) or _is_integer_decimal(stored)):
+        integers = _integers(array)
+        return integer_column(integers if present.all() else np.where(present, integers, 0), present)
     keys = _KEYS[kind](array) if kind in _KEYS else None
     if keys is None:
         return None
-    present = validity(array)
     if array.null_count:
         keys[~present] = 0
     return KeyColumn(keys, present)
 
 
 def plain(array: Array) -> Array:
-    """One array, without extension types, run ends, views, and dictionaries of what is not text."""
+    """The array as one chunk, without extension types, run ends, views, and dictionaries of anything but text."""
     if isinstance(array, pa.ChunkedArray):
         if is_text_dictionary(array.type):
             try:
@@ -77,12 +80,12 @@ def plain(array: Array) -> Array:
 
 
 def is_text(stored: Any) -> bool:
-    """Arrow's types for text."""
+    """Whether an Arrow type is text."""
     return bool(pa.types.is_string(stored) or pa.types.is_large_string(stored) or stored == pa.string_view())
 
 
 def is_text_dictionary(stored: Any) -> bool:
-    """A dictionary of texts."""
+    """Whether an Arrow type is a dictionary of texts."""
     return bool(pa.types.is_dictionary(stored) and is_text(stored.value_type))
 
 
@@ -94,23 +97,12 @@ def validity(array: Array) -> NDArray[np.bool_]:
     return present
 
 
-def float_keys(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
-    """`vedette.schema.keys.float_key` of every number."""
-    positive_zero = numbers + 0.0
-    keys = positive_zero.view(np.int64)
-    nan = np.isnan(positive_zero)
-    keys ^= (keys >> 63) & _SIGNLESS
-    if nan.any():
-        keys[nan] = _NAN_KEY
-    return keys
-
-
 def _large(stored: Any) -> Any:
     return pa.dictionary(stored.index_type, pa.large_string()) if pa.types.is_dictionary(stored) else pa.large_string()
 
 
 def _numpy(array: Array, dtype: Any) -> NDArray[Any]:
-    """The values in memory as they are (anything where null)."""
+    """The values without a copy (arbitrary where null)."""
     size = np.dtype(dtype).itemsize
     buffer = array.buffers()[1]
     if buffer is None or len(array) == 0:
@@ -130,7 +122,7 @@ def _int_keys(array: Array) -> NDArray[np.int64] | None:
         return _numpy(array, stored.to_pandas_dtype()).astype(np.int64)
     if pa.types.is_floating(stored):
         numbers = _numpy(array.fill_null(0.0), stored.to_pandas_dtype()).astype(np.float64)
-        # 2**63 is the first float that no int64 holds.
+        # 2**63 is the first float beyond int64.
         whole = np.all((numbers == np.floor(numbers)) & (numbers >= INT_MIN) & (numbers < 2.0**63))
         return numbers.astype(np.int64) if whole else None
     return None
@@ -138,17 +130,31 @@ def _int_keys(array: Array) -> NDArray[np.int64] | None:
 
 def _float_keys(array: Array) -> NDArray[np.int64] | None:
     stored = array.type
-    if pa.types.is_floating(stored) or pa.types.is_integer(stored):
+    if pa.types.is_floating(stored):
         return float_keys(_numpy(array, stored.to_pandas_dtype()).astype(np.float64, copy=False))
     if pa.types.is_decimal(stored):
-        return float_keys(_decimals(array))
+        numbers = _decimals(array)
+        dense = np.abs(np.where(validity(array), numbers, 0.0)).max(initial=0.0) >= DENSE
+        return None if dense else float_keys(numbers)  # some of the integers may not be float64
     return None
+
+
+def _is_integer_decimal(stored: Any) -> bool:
+    """Whether an Arrow type is a decimal without fraction digits that fits into 64 bits."""
+    return bool(pa.types.is_decimal128(stored) and stored.scale == 0 and stored.precision <= _DIGITS)
+
+
+def _integers(array: Array) -> NDArray[Any]:
+    """Integers without a copy (arbitrary where null)."""
+    if pa.types.is_integer(array.type):
+        return _numpy(array, array.type.to_pandas_dtype())
+    return _numpy(array, np.dtype([("low", np.int64), ("high", np.int64)]))["low"]
 
 
 def _decimals(array: Array) -> NDArray[np.float64]:
     """The nearest float64 of each decimal (Arrow's own cast may be off by one bit)."""
     stored = array.type
-    if pa.types.is_decimal128(stored) and stored.precision <= 18 and 0 <= stored.scale <= 22:
+    if pa.types.is_decimal128(stored) and stored.precision <= _DIGITS and 0 <= stored.scale <= 22:
         unscaled = _numpy(array, np.dtype([("low", np.int64), ("high", np.int64)]))["low"]
         unscaled = np.where(validity(array), unscaled, 0)
         if np.all(np.abs(unscaled) < 2**53):  # both sides of the division are exact
@@ -212,7 +218,7 @@ _KEYS = {
 
 
 def _parsed(array: Array, kind: Kind) -> KeyColumn | None:
-    """Texts of one ISO 8601 form read by Arrow, which takes fewer forms than `read` but means the same by them."""
+    """Texts of one ISO 8601 form parsed by Arrow, which accepts fewer forms than `read` but with the same meaning."""
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     targets = [pa.date32()] if kind is Kind.DATE else [pa.timestamp("us", "UTC"), pa.timestamp("us")]
@@ -252,7 +258,7 @@ def _texts(array: Array, refuse: Refuse) -> TextColumn:
     refuse_codes(codes, broken, refuse)
     for code in broken:
         values[code] = None
-    foreign = encoded is array  # a dictionary that came with the data may hold a text twice
+    foreign = encoded is array  # a dictionary in the input may hold a text twice
     if dictionary.null_count or broken or (foreign and len(set(values)) < len(values)):
         return TextColumn(*merged(codes, values))
     return TextColumn(codes, values)  # type: ignore[arg-type]
@@ -273,7 +279,7 @@ def _not_utf8(values: list[bytes | None]) -> dict[int, str]:
 
 
 def _points(array: Array) -> PointColumn | None:
-    """A struct of two numbers; a GeoJSON object or a pair is read value by value."""
+    """Points from a struct of two numbers; None for a GeoJSON object or a pair, which is read value by value."""
     stored = array.type
     if not pa.types.is_struct(stored):
         return None
@@ -297,7 +303,7 @@ def _points(array: Array) -> PointColumn | None:
 
 
 def is_list(stored: Any) -> bool:
-    """Arrow's types for lists."""
+    """Whether an Arrow type is a list."""
     types = pa.types
     return bool(
         types.is_list(stored)

@@ -1,4 +1,4 @@
-"""The schema of an Arrow table, from its column types alone."""
+"""Infers the schema of an Arrow table from its column types alone."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from vedette.schema.arrays import is_list, is_text
+from vedette.schema.paths import over_limit
 from vedette.schema.schema import Schema
 from vedette.schema.types import Kind, Type
 
@@ -18,13 +19,15 @@ def infer_arrow(schema: Any, *, closed: bool = False) -> Schema:
     """The schema of a `pyarrow.Schema`: structs as dotted paths, a map as `name.*`, lists of structs as lists.
 
     Decimals are float, and so is uint64, whose upper half no int64 holds (as integers that large are in JSON).
-    What no filter can speak of - binary, times of day, durations, unions, lists of lists - is left out;
-    asking for it all the same says so (`vedette.schema.encode`).
+    Types that no filter can test - binary, times of day, durations, unions, lists of lists - are left out;
+    filters that use such an attribute get an error (`vedette.schema.encode`).
     """
     return Schema({path: type_ for field in schema for path, type_ in _paths(field.name, field.type, False)}, closed)
 
 
 def _paths(path: str, stored: Any, in_list: bool) -> Iterator[tuple[str, Type]]:
+    if over_limit(path) is not None:  # no filter can name such an attribute
+        return
     types = pa.types
     stored = _unwrapped(stored)
     kind = _kind(stored)

@@ -1,4 +1,4 @@
-"""Events as typed columns: made once, at the edge, and read by everything behind it."""
+"""Typed columns of events: made once, when events enter, and read by all later stages."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.schema.types import Type
+from vedette.schema.types import Kind, Type
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """What is read from an event: a path, as a type.
+    """What is read from an event: a path, as a type, possibly through a view or compared with another path.
 
-    The same path may be read as several types (a string attribute as `ip`, where a filter asks for a
+    The same path may be read as several types (a string attribute as `ip`, where a filter tests for a
     network; a value that cannot be read so is missing). With `other` it is the comparison of two
     attributes: an int column of 0, 1, 2 for path <, =, > other, missing where one of them is.
-    With a `reading` it is a view (`vedette.schema.readings`) of the path, or two texts compared; the reading then is
-    `text` for their order, or how one is in the other (`vedette.schema.compare.RELATIONS`): a column of 0 and 1.
+    With a `reading` it is a view (`vedette.schema.readings`) of the path, or a comparison of two texts; the reading
+    then is `text` for their order, or a relation (`vedette.schema.compare.RELATIONS`): a column of 0 and 1.
     """
 
     path: str
@@ -29,8 +29,13 @@ class Column:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The attributes that it is read from; `*` is the whole event."""
+        """The paths that the column is read from; `*` is the whole event."""
         return (self.path,) if self.other is None else (self.path, self.other)
+
+    @property
+    def settles(self) -> bool:
+        """Whether every test of a present value is true or false: it is not a list, or has no null elements."""
+        return not self.type.is_list or (self.reading == "items" and self.type.kind is Kind.STRING)
 
     @property
     def order(self) -> tuple[str, str, str, str]:
@@ -39,7 +44,7 @@ class Column:
 
     @property
     def name(self) -> str:
-        """What is read, as a filter says it: `price`, `text(price)`."""
+        """The column as written in a filter: `price`, `text(price)`."""
         return self.path if self.reading is None else f"{self.reading}({self.path})"
 
 
@@ -49,6 +54,7 @@ class KeyColumn:
 
     keys: NDArray[np.int64]
     present: NDArray[np.bool_]  # keys of missing values are 0
+    rest: NDArray[np.int16] | None = None  # for floats: how many integers a number is above the key (None: 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +83,22 @@ class RegionColumn:
 
 @dataclass(frozen=True, slots=True)
 class ListColumn:
-    """Element i of event e is `elements[start[e] + i]`; a missing list has `present` False and no elements."""
+    """Element i of event e is `elements[start[e] + i]`; a missing list has `present` False and no elements.
+
+    Lists that all have one element may also be the `TextColumn` of these elements, if they are a view (`items`).
+    """
 
     start: NDArray[np.int64]  # events + 1
     elements: KeyColumn | TextColumn | PointColumn | RegionColumn
     present: NDArray[np.bool_]
+
+
+def as_lists(texts: TextColumn) -> ListColumn:
+    """Texts as lists of one element; missing texts are missing lists."""
+    present = texts.codes >= 0
+    start = np.zeros(len(present) + 1, np.int64)
+    np.cumsum(present, out=start[1:])
+    return ListColumn(start, TextColumn(texts.codes[present], texts.values), present)
 
 
 ColumnData: TypeAlias = KeyColumn | TextColumn | PointColumn | RegionColumn | ListColumn

@@ -1,4 +1,4 @@
-"""Two attributes of an event compared: 0, 1, 2 for less, equal, greater."""
+"""Compares two attributes of an event: 0, 1, 2 for less, equal, greater; and tests relations of two texts."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.schema.arrays import float_keys
 from vedette.schema.columns import ColumnData, KeyColumn, TextColumn
+from vedette.schema.exact_numbers import integer_column
 from vedette.schema.types import BOOL, FLOAT, INT, STRING, TIMESTAMP, Kind, Type
 
-# How one text can be in another: without regard to case, where the name begins with an i.
+# Relations of two texts; those whose name begins with an i ignore case.
 RELATIONS: Final[Mapping[str, Callable[[str, str], bool]]] = {
     "contains": lambda one, other: other in one,
     "startswith": str.startswith,
@@ -22,15 +22,14 @@ RELATIONS: Final[Mapping[str, Callable[[str, str], bool]]] = {
     "iendswith": lambda one, other: one.lower().endswith(other.lower()),
 }
 
-_SIGNLESS = np.int64(0x7FFF_FFFF_FFFF_FFFF)
 _READ_FROM_TEXT = (Kind.TIMESTAMP, Kind.DATE, Kind.IP)
 
 
 def compared_as(left: Type | None, right: Type | None) -> list[tuple[Type, Type]]:
-    """The types as which two attributes are compared, the first reading that gives both values counting.
+    """The types as which two attributes are compared; the first pair as which both have values counts.
 
-    None stands for an attribute that the schema does not know: its values say what they are. An int and a float
-    stay what they are, since they are compared exactly. Empty where there is no common order.
+    None is for an attribute that is not in the schema: its values determine the types. An int and a float
+    keep their types, since they are compared exactly. Empty if there is no common order.
     """
     pairs = [(a, b) for a in _readings(left, right) for b in _readings(right, left)]
     return list(dict.fromkeys(common for a, b in pairs if (common := _common(a, b)) is not None))
@@ -60,22 +59,26 @@ def _common(left: Type, right: Type) -> tuple[Type, Type] | None:
 
 
 def compared(left: ColumnData, left_kind: Kind, right: ColumnData, right_kind: Kind) -> KeyColumn:
-    """The comparison of two columns of the types of `compared_as`, missing where one of them is."""
+    """The comparison of two columns of types from `compared_as`, missing where one of them is."""
     if isinstance(left, TextColumn) and isinstance(right, TextColumn):
         ranks = {value: rank for rank, value in enumerate(sorted({*left.values, *right.values}))}
         return _signs(_ranks(left, ranks), left.codes >= 0, _ranks(right, ranks), right.codes >= 0)
     if not isinstance(left, KeyColumn) or not isinstance(right, KeyColumn):
         raise TypeError(f"{type(left).__name__} and {type(right).__name__} have no common order")
-    if left_kind is right_kind:
-        return _signs(left.keys, left.present, right.keys, right.present)
-    if left_kind is Kind.INT:
-        return _exactly(left, right)
-    swapped = _exactly(right, left)
-    return KeyColumn(np.where(swapped.present, 2 - swapped.keys, 0), swapped.present)
+    if left_kind is not right_kind:  # an int and a float
+        left = integer_column(left.keys, left.present) if left_kind is Kind.INT else left
+        right = integer_column(right.keys, right.present) if right_kind is Kind.INT else right
+    found = _signs(left.keys, left.present, right.keys, right.present)
+    if left.rest is None and right.rest is None:
+        return found
+    none = np.zeros(len(found.keys), np.int16)
+    rest, other = (none if one.rest is None else one.rest for one in (left, right))
+    tie = found.present & (found.keys == 1)
+    return KeyColumn(np.where(tie, np.sign(rest - other) + 1, found.keys), found.present)
 
 
 def related(left: TextColumn, relation: str, right: TextColumn) -> KeyColumn:
-    """1 where the texts are related so, 0 where they are not, missing where one of them is; each two texts once."""
+    """1 where the relation holds, 0 where not, missing where one text is; each pair of texts is tested once."""
     present = (left.codes >= 0) & (right.codes >= 0)
     keys = np.zeros(len(left.codes), np.int64)
     pairs = left.codes[present].astype(np.int64) * max(len(right.values), 1) + right.codes[present]
@@ -99,15 +102,3 @@ def _signs(
     present = in_left & in_right
     signs = (left >= right).astype(np.int64) + (left > right)
     return KeyColumn(np.where(present, signs, 0), present)
-
-
-def _exactly(integers: KeyColumn, floats: KeyColumn) -> KeyColumn:
-    """Integers against floats without rounding: a tie after rounding is decided among the integers."""
-    rounded = _signs(float_keys(integers.keys.astype(np.float64)), integers.present, floats.keys, floats.present)
-    bits = floats.keys ^ ((floats.keys >> 63) & _SIGNLESS)
-    numbers = bits.view(np.float64)
-    tie = rounded.present & (rounded.keys == 1)
-    beyond = tie & (numbers >= 2.0**63)  # an integer was rounded up to 2**63, which is greater than all of them
-    whole = np.where(tie & ~beyond, numbers, 0.0).astype(np.int64)
-    exact = (integers.keys >= whole).astype(np.int64) + (integers.keys > whole)
-    return KeyColumn(np.where(beyond, 0, np.where(tie, exact, rounded.keys)), rounded.present)

@@ -1,4 +1,4 @@
-"""Events -> typed columns, once, at the edge."""
+"""Encodes events as typed columns, once, when they enter."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.errors import InputError
-from vedette.schema.columns import Column, ColumnData, KeyColumn, TextColumn
+from vedette.schema.columns import Column, ColumnData, KeyColumn, TextColumn, as_lists
 from vedette.schema.compare import RELATIONS, compared, compared_as, related
-from vedette.schema.missing import present_in, take_out
+from vedette.schema.missing_values import present_in, take_out
+from vedette.schema.parsed_texts import Refuse
 from vedette.schema.paths import finder
 from vedette.schema.readings import EVERYTHING, TYPES, view_values
 from vedette.schema.schema import Schema
-from vedette.schema.tables import TableEvents
-from vedette.schema.texts import Refuse
-from vedette.schema.types import FLOAT, TIMESTAMP, Kind, Type
+from vedette.schema.table_paths import TableEvents
+from vedette.schema.types import FLOAT, STRING, TIMESTAMP, Kind, Type
 from vedette.schema.values import values_column
 from vedette.schema.views import seen_as
 
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """A row with a value that breaks the schema."""
+    """A row that is rejected because one of its values breaks the schema."""
 
     row: int
     attribute: str
@@ -34,16 +34,16 @@ class Reject:
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
+class EncodedEvents:
     """The columns of some events. A rejected row keeps its place, with every value missing."""
 
     size: int
     data: dict[Column, ColumnData]
-    rejects: list[Reject]  # in the order of rows, one a row
+    rejects: list[Reject]  # in the order of rows, at most one per row
 
     @property
     def accepted(self) -> NDArray[np.bool_]:
-        """Which rows are not rejected."""
+        """The rows that are not rejected, as a mask."""
         accepted = np.ones(self.size, np.bool_)
         accepted[[reject.row for reject in self.rejects]] = False
         return accepted
@@ -59,17 +59,17 @@ class _Events(Protocol):
     def view(self, path: str, reading: str) -> ColumnData: ...
 
 
-def encode(events: Sequence[Mapping[str, Any]] | Any, columns: Sequence[Column], schema: Schema) -> Encoded:
-    """The asked columns of events: a sequence of dicts, or an Arrow table or record batch.
+def encode(events: Sequence[Mapping[str, Any]] | Any, columns: Sequence[Column], schema: Schema) -> EncodedEvents:
+    """Encode the given columns of events: a sequence of dicts, or an Arrow table or record batch.
 
-    A value that breaks the type its attribute has in the schema rejects its row. Where a column reads a string
-    as something else, or the schema does not know the attribute, such a value is just missing.
+    A value that breaks the type its attribute has in the schema rejects its row. If a column reads a string
+    as another type, or the attribute is not in the schema, such a value is just missing.
     """
     tabular = isinstance(events, pa.Table | pa.RecordBatch)
     check_batch(events)
     whole = any(EVERYTHING in column.paths for column in columns)
     encoder = _Encoder(TableEvents(events, whole=whole) if tabular else _DictEvents(events), schema)
-    if not columns and not tabular:  # nobody looks into them
+    if not columns and not tabular:  # no column reads them
         for row, event in enumerate(events):
             check_event(event, row)
     data = {column: encoder.column(column) for column in columns}
@@ -77,11 +77,11 @@ def encode(events: Sequence[Mapping[str, Any]] | Any, columns: Sequence[Column],
     if rejects:
         rows = np.array([reject.row for reject in rejects], np.int64)
         data = {column: take_out(one, rows) for column, one in data.items()}
-    return Encoded(encoder.size, data, rejects)
+    return EncodedEvents(encoder.size, data, rejects)
 
 
 def check_batch(events: object) -> None:
-    """InputError where something is no sequence or table of events, saying what to hand in instead."""
+    """InputError if the argument is not a sequence or table of events, saying what to pass instead."""
     if isinstance(events, list | pa.Table | pa.RecordBatch):
         return
     name = type(events).__name__
@@ -101,7 +101,7 @@ def check_batch(events: object) -> None:
 
 
 def check_event(event: object, row: int | None = None) -> None:
-    """InputError where something is no event."""
+    """InputError if the argument is not an event."""
     if isinstance(event, Mapping):
         return
     which = "the event" if row is None else f"event {row}"
@@ -113,7 +113,7 @@ def check_event(event: object, row: int | None = None) -> None:
 
 
 class _DictEvents:
-    """Events as dicts: every path is looked up once."""
+    """Events given as dicts; every path is looked up once."""
 
     def __init__(self, events: Sequence[Mapping[str, Any]]) -> None:
         self.events = events
@@ -132,6 +132,8 @@ class _DictEvents:
         except (AttributeError, TypeError):
             self._check()
             raise
+        if reading == "items":
+            return _items(values)
         return values_column(values, TYPES[reading], None)
 
     def _check(self) -> None:
@@ -154,8 +156,15 @@ class _DictEvents:
         return values
 
 
+def _items(values: list[Any]) -> ColumnData:
+    """Values of `items`, each one text or a list of texts: as texts if all are, else as lists, which is slower."""
+    if any(type(value) is list for value in values):
+        return values_column([[value] if type(value) is str else value for value in values], TYPES["items"], None)
+    return values_column(values, STRING, None)
+
+
 class _Encoder:
-    """Columns of one batch of events; what several of them share is made once."""
+    """Encodes the columns of one batch of events; values shared by several columns are read once."""
 
     def __init__(self, events: _Events, schema: Schema) -> None:
         self.events = events
@@ -192,7 +201,12 @@ class _Encoder:
             if reading in RELATIONS and isinstance(left, TextColumn) and isinstance(right, TextColumn):
                 return related(left, reading, right)
             return compared(left, Kind.STRING, right, Kind.STRING)
-        return seen_as(self._view(column.path, reading), TYPES[reading], column.type)
+        data = self._view(column.path, reading)
+        if isinstance(data, TextColumn) and column.type.is_list:
+            if column.type == TYPES[reading]:
+                return data
+            data = as_lists(data)
+        return seen_as(data, TYPES[reading], column.type)
 
     def _view(self, path: str, reading: str) -> ColumnData:
         made = self._views.get((path, reading))
@@ -209,14 +223,14 @@ class _Encoder:
 
     def _comparison(self, path: str, other: str) -> KeyColumn:
         declared, against = self.schema.type_of(path), self.schema.type_of(other)
-        if path == other:  # whatever is there equals itself
+        if path == other:  # a present value equals itself
             there = self.events.present(path) if declared is None else present_in(self._as(path, declared))
             return KeyColumn(there.astype(np.int64), there)
         keys, present = np.zeros(self.size, np.int64), np.zeros(self.size, np.bool_)
         for left, right in compared_as(declared, against):
             found = compared(self._as(path, left), left.kind, self._as(other, right), right.kind)
             fresh = found.present & ~present
-            if left == TIMESTAMP and declared is against is None:  # a number may be read as a time, but is none
+            if left == TIMESTAMP and declared is against is None:  # a number may be read as a time, but is not one
                 for number in (self._as(path, FLOAT), self._as(other, FLOAT)):
                     fresh &= ~number.present if isinstance(number, KeyColumn) else True
             keys[fresh], present[fresh] = found.keys[fresh], True

@@ -1,9 +1,9 @@
-"""The schema that events suggest.
+"""Infers a schema from events.
 
 As Spark infers JSON: integers and floats together are float, integers beyond 64 bits are float, other mixtures
-are string (`Schema.mixed`: what is no text is read as its JSON text, so that no event breaks what was inferred
-from it). Objects give dotted paths; below a list they give lists. An object that is a place is a point besides.
-What is null everywhere, or an empty list everywhere, is left out. Texts stay texts: `2024-05-01` is a string.
+are string (`Schema.mixed`: other values are read as their JSON text, so that no event breaks the schema inferred
+from it). Objects give dotted paths; below a list they give lists. An object that is a place is also a point.
+Attributes that are always null, or always an empty list, are left out. Texts stay texts: `2024-05-01` is a string.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from vedette.schema.keys import INT_MAX, INT_MIN, read
+from vedette.schema.paths import PARTS, over_limit
 from vedette.schema.schema import Schema
 from vedette.schema.types import POINT, REGION, STRING, Kind, Type
 
 
 class _Shape(enum.Enum):
-    """What a value can be that no type of an attribute is."""
+    """Shapes of values for which there is no attribute type."""
 
     OBJECT = "object"
     EMPTY_LIST = "list, perhaps empty"
@@ -31,7 +32,7 @@ class _Shape(enum.Enum):
     OTHER = "other"
 
 
-_Seen: TypeAlias = Type | _Shape
+_InferredType: TypeAlias = Type | _Shape
 
 _SCALARS: dict[type, Kind] = {
     bool: Kind.BOOL,
@@ -54,23 +55,23 @@ _BASES: tuple[tuple[Any, Kind], ...] = (
 )
 _PLACES = (("lon", "lat"), ("longitude", "latitude"), ("x", "y"))
 _MOST_SHAPES = 10_000
-_DEEPEST = 64  # what is nested deeper has no path that a filter could name
+_DEEPEST = 64  # levels of lists in lists that are examined
 
 
 def infer(events: Iterable[Mapping[str, Any]]) -> Schema:
     """The (open) schema of these events."""
-    inference = Inference()
+    inference = SchemaInference()
     inference.add(events)
     return inference.schema()
 
 
-class Inference:
-    """What has been seen of every attribute so far."""
+class SchemaInference:
+    """Incremental inference: collects the types seen of every attribute."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, set[_Seen]] = {}
-        # Events of a kind look alike: of those with known names and types only the parts listed here,
-        # integers and what has parts of its own, are looked at.
+        self._seen: dict[str, set[_InferredType]] = {}
+        # Many events have the same shape: of those with known names and types only the parts listed here,
+        # integers and values with parts of their own, are examined.
         self._shapes: dict[tuple[object, ...], tuple[str, ...]] = {}
 
     def add(self, events: Iterable[Mapping[str, Any]]) -> None:
@@ -106,10 +107,10 @@ class Inference:
         return Schema(types, closed=False, mixed=frozenset(mixed))
 
     def _add_object(self, value: Mapping[str, Any], prefix: str, *, in_list: bool) -> None:
-        if prefix.count(".") > _DEEPEST:
+        if prefix.count(".") >= PARTS:  # deeper attributes have no path that a filter could name
             return
         for name, part in value.items():
-            if isinstance(name, str) and name:
+            if isinstance(name, str) and name and over_limit(prefix + name) is None:
                 self._add_value(part, prefix + name, in_list=in_list)
 
     def _add_value(self, value: Any, path: str, *, in_list: bool) -> None:
@@ -141,7 +142,7 @@ class Inference:
                 self._add_nested(value, path, depth + 1)
 
     def _through_list(self, path: str) -> bool:
-        """Some event has a list on the way to this path."""
+        """Whether some event has a list on the way to this path."""
         while "." in path:
             path = path.rpartition(".")[0]
             if _Shape.EMPTY_LIST in self._seen.get(path, ()):
@@ -153,7 +154,7 @@ def _is_watched(value: Any) -> bool:
     return value is not None and type(value) not in (bool, float, str)
 
 
-def _seen(value: Any, in_list: bool) -> _Seen:
+def _seen(value: Any, in_list: bool) -> _InferredType:
     kind = _SCALARS.get(type(value)) or next((kind for base, kind in _BASES if isinstance(value, base)), None)
     if kind is Kind.INT and not INT_MIN <= value <= INT_MAX:
         kind = Kind.FLOAT
@@ -184,8 +185,8 @@ def _is_regionlike(value: Mapping[str, Any]) -> bool:
     return value.get("type") in ("Polygon", "MultiPolygon") and "coordinates" in value
 
 
-def _settled(seen: set[_Seen]) -> tuple[Type, bool] | None:
-    """The type that covers everything seen of an attribute, and whether it is a mixture; None: no type at all."""
+def _settled(seen: set[_InferredType]) -> tuple[Type, bool] | None:
+    """The type that covers everything seen of an attribute, and whether it is mixed; None: no type at all."""
     if _Shape.OTHER in seen:
         return None
     types = {one for one in seen if isinstance(one, Type)}
@@ -200,7 +201,7 @@ def _settled(seen: set[_Seen]) -> tuple[Type, bool] | None:
     stray = _Shape.OBJECT in shapes or _Shape.NESTED_LIST in shapes
     kind = _common(kinds)
     if kind is None or stray or (scalars and (lists or _Shape.EMPTY_LIST in shapes)):
-        # A list beside a single value is no list any more; elements of several types still are one.
+        # Lists mixed with single values are not a list; a list of elements of several types still is one.
         return Type(Kind.STRING, lists and not scalars), True
     return Type(kind, lists), False
 

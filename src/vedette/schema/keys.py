@@ -1,11 +1,14 @@
-"""Values and their order-preserving keys.
+"""Maps values to order-preserving keys.
 
     int        the value, in 64 bits            timestamp  microseconds since 1970-01-01 UTC
     bool       0, 1                             date       days since 1970-01-01
     float      its bits, mended so that they    string     its UTF-8 bytes
                sort: NaN = NaN, above all       ip         16 bytes, IPv4 as ::ffff:a.b.c.d
 
-`read` turns what an event holds into a value of a kind, `key` turns that into its key, and `at_least` and
+A float may hold a 64-bit integer that no float64 equals. Its key is a fraction, between the keys of its neighbours:
+that of the float64 below it, and how far it is above that one in 2048ths.
+
+`read` converts an event's raw value to a value of a kind, `key` converts that to its key, and `at_least` and
 `above` find where a constant of a filter falls among the keys of a kind. With half-open intervals `< v` is
 `[None, at_least(v))`, `<= v` is `[None, above(v))` and `= v` is `[at_least(v), above(v))`, which is empty
 where no value equals the constant (`2.5` among integers). All of it is exact: no constant is rounded.
@@ -19,15 +22,20 @@ import math
 import reprlib
 import struct
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from fractions import Fraction
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from vedette.schema.types import Kind
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+NumberKey: TypeAlias = int | Fraction
 
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
+UINT_MAX: Final = 2**64 - 1
+DENSE: Final = 2**53  # from here on every float64 is an integer; up to here every integer is a float64
+PARTS: Final = 2048  # more than there are integers between two neighbouring floats below 2**64
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _EPOCH_DAY = dt.date(1970, 1, 1).toordinal()
 _DAY = 86_400_000_000  # in microseconds
@@ -36,52 +44,94 @@ _LAST_ADDRESS = b"\xff" * 16
 _SIGNLESS = 0x7FFF_FFFF_FFFF_FFFF
 _NAN_KEY = 0x7FF8_0000_0000_0000
 _pack_float, _unpack_int = struct.Struct("<d").pack, struct.Struct("<q").unpack
+_pack_int, _unpack_float = struct.Struct("<q").pack, struct.Struct("<d").unpack
 
 # ---------------------------------------------------------------- values to keys
 
 
 def int_key(value: int) -> int:
-    """An integer is its own key."""
+    """The key of an int: the integer itself."""
     return value
 
 
 def bool_key(value: bool) -> int:
-    """False before true."""
+    """The key of a bool: 0 for false, 1 for true."""
     return int(value)
 
 
 def float_key(value: float) -> int:
-    """The bits of the float64, with those of negative numbers turned round."""
+    """The key of a float: its bits, with those of negative numbers inverted."""
     if value != value:  # noqa: PLR0124 - the quickest test for NaN
         return _NAN_KEY
     bits: int = _unpack_int(_pack_float(value + 0.0))[0]  # -0.0 + 0.0 is 0.0
     return bits if bits >= 0 else bits ^ _SIGNLESS
 
 
+def number_key(value: float) -> NumberKey:
+    """The exact key of a float64, or an integer of 64 bits; an integer beyond those counts as the nearest float64."""
+    if not isinstance(value, int) or not INT_MIN <= value <= UINT_MAX:
+        return float_key(float(value))
+    below = float(value)
+    if below > value:
+        below = math.nextafter(below, -math.inf)
+    return joined_key(float_key(below), value - int(below))
+
+
+def split(key: NumberKey) -> tuple[int, int]:
+    """The key of the float64 at or below a number, and how many integers the number is above that."""
+    return divmod(key.numerator * (PARTS // key.denominator), PARTS)
+
+
+def joined_key(below: int, rest: int) -> NumberKey:
+    """The inverse of `split`."""
+    return Fraction(below * PARTS + rest, PARTS) if rest else below
+
+
+def number_of(key: NumberKey) -> float:
+    """The number with this float key: an integer for fractions, and NaN if no number has the key."""
+    below, rest = split(key)
+    bits = below if below >= 0 else (0 if below == -1 else below ^ _SIGNLESS)  # -1 would be -0.0
+    number: float = _unpack_float(_pack_int(bits))[0]
+    return int(number) + rest if rest else number
+
+
+def among_integers(key: NumberKey) -> bool:
+    """Whether integers that no float64 equals may lie next to this key of a number."""
+    return not -_DENSE_KEY < key < _DENSE_KEY
+
+
+def is_one_number(low: NumberKey | None, high: NumberKey | None) -> bool:
+    """Whether exactly one number has a key from `low` up to, not including, `high`."""
+    if low is None or high is None or low >= high:
+        return False
+    number = number_of(low)
+    return number == number and _float_bound(number, True) == high  # noqa: PLR0124 - there are many NaNs
+
+
 def timestamp_key(value: dt.datetime) -> int:
-    """Microseconds since the epoch; a time without a zone is in UTC."""
+    """The key of a timestamp: microseconds since the epoch; a time without a zone is in UTC."""
     since = (value if value.tzinfo is not None else value.replace(tzinfo=dt.UTC)) - _EPOCH
     return since.days * _DAY + since.seconds * 1_000_000 + since.microseconds
 
 
 def date_key(value: dt.date) -> int:
-    """Days since the epoch."""
+    """The key of a date: days since the epoch."""
     return value.toordinal() - _EPOCH_DAY
 
 
 def string_key(value: str) -> bytes:
-    """UTF-8: its binary order is the order of the code points."""
+    """The key of a string: its UTF-8, whose binary order is the order of code points."""
     return value.encode()
 
 
 def ip_key(value: Address) -> bytes:
-    """16 bytes; an IPv4 address is the IPv6 address it is mapped to."""
+    """The key of an address: 16 bytes; an IPv4 address is the IPv6 address it is mapped to."""
     return _MAPPED + value.packed if value.version == 4 else value.packed
 
 
 _KEYS: dict[Kind, Callable[[Any], Any]] = {
     Kind.INT: int_key,
-    Kind.FLOAT: float_key,
+    Kind.FLOAT: number_key,
     Kind.BOOL: bool_key,
     Kind.TIMESTAMP: timestamp_key,
     Kind.DATE: date_key,
@@ -89,7 +139,9 @@ _KEYS: dict[Kind, Callable[[Any], Any]] = {
     Kind.IP: ip_key,
 }
 
-# The key below which there is none.
+_DENSE_KEY: Final = float_key(float(DENSE))
+
+# The lowest key.
 LOWEST: dict[Kind, int | bytes] = {
     Kind.INT: INT_MIN,
     Kind.FLOAT: float_key(-math.inf),
@@ -101,9 +153,9 @@ LOWEST: dict[Kind, int | bytes] = {
 }
 
 
-def key(kind: Kind, value: Any) -> int | bytes:
+def key(kind: Kind, value: Any) -> NumberKey | bytes:
     """The key of a value of this kind (as `read` returns it)."""
-    found: int | bytes = _KEYS[kind](value)
+    found: NumberKey | bytes = _KEYS[kind](value)
     return found
 
 
@@ -122,7 +174,9 @@ def _int_bound(constant: float, strictly: bool) -> int | None:
     return _in_range(constant + 1 if strictly else constant)
 
 
-def _float_bound(constant: float, strictly: bool) -> int | None:
+def _float_bound(constant: float, strictly: bool) -> NumberKey | None:
+    if INT_MIN <= constant <= UINT_MAX and not -DENSE < constant < DENSE:  # values are the integers
+        return number_key(int(constant) + strictly)
     try:
         nearest = float(constant)
     except OverflowError:  # an integer beyond every finite float
@@ -197,7 +251,7 @@ def _shown(raw: object) -> str:
 
 
 def read_int(raw: Any) -> int:
-    """An integer of 64 bits; a float that is a whole number will do."""
+    """Read a 64-bit integer; floats that are whole numbers are accepted."""
     if type(raw) is not int:
         if isinstance(raw, np.generic):
             return read_int(raw.item())
@@ -210,21 +264,24 @@ def read_int(raw: Any) -> int:
 
 
 def read_float(raw: Any) -> float:
-    """A float64; an integer is rounded to the nearest one."""
+    """Read a float64, or a 64-bit integer that is not one; larger integers are rounded to the nearest float64."""
     if type(raw) is float:
         return raw
+    if type(raw) is int and -DENSE <= raw <= DENSE:
+        return float(raw)
     if isinstance(raw, np.generic):
         return read_float(raw.item())
     if isinstance(raw, bool) or not isinstance(raw, int | float):
         raise ValueError(f"{_shown(raw)} is not a number")
     try:
-        return float(raw)
+        nearest = float(raw)
     except OverflowError:
         raise ValueError(f"{_shown(raw)} is too large for a float") from None
+    return int(raw) if nearest != raw and INT_MIN <= raw <= UINT_MAX else nearest
 
 
 def read_string(raw: Any) -> str:
-    """Text that has a UTF-8 form."""
+    """Read a text that has a UTF-8 form."""
     if not isinstance(raw, str):
         raise ValueError(f"{_shown(raw)} is not text")
     if not raw.isascii():
@@ -236,14 +293,14 @@ def read_string(raw: Any) -> str:
 
 
 def read_bool(raw: Any) -> bool:
-    """True or false, and no number."""
+    """Read true or false; numbers are refused."""
     if isinstance(raw, bool | np.bool_):
         return bool(raw)
     raise ValueError(f"{_shown(raw)} is not true or false")
 
 
 def read_timestamp(raw: Any) -> dt.datetime:
-    """ISO 8601 text, a datetime or a date (without a zone: UTC), or a number: seconds since 1970-01-01 UTC."""
+    """Read ISO 8601 text, a datetime or a date (without a zone: UTC), or a number: seconds since 1970-01-01 UTC."""
     if isinstance(raw, np.datetime64):
         raw = raw.astype("datetime64[us]").item()
     elif isinstance(raw, np.generic):
@@ -263,7 +320,7 @@ def read_timestamp(raw: Any) -> dt.datetime:
 
 
 def read_date(raw: Any) -> dt.date:
-    """An ISO 8601 date, a date, or a datetime at midnight."""
+    """Read an ISO 8601 date, a date, or a datetime at midnight."""
     if isinstance(raw, np.datetime64):
         raw = raw.astype("datetime64[us]").item()
     if isinstance(raw, dt.datetime):
@@ -280,7 +337,7 @@ def read_date(raw: Any) -> dt.date:
 
 
 def read_ip(raw: Any) -> Address:
-    """An IPv4 or IPv6 address, without a zone."""
+    """Read an IPv4 or IPv6 address, without a zone."""
     if isinstance(raw, str):
         try:
             raw = ipaddress.ip_address(raw.strip())
@@ -295,7 +352,7 @@ _POINT_NAMES = (("lon", "lat"), ("longitude", "latitude"), ("x", "y"))
 
 
 def read_point(raw: Any) -> tuple[float, float]:
-    """`{"lon": …, "lat": …}`, `[lon, lat]`, a GeoJSON Point or `POINT(lon lat)` as (longitude, latitude)."""
+    """Read `{"lon": …, "lat": …}`, `[lon, lat]`, a GeoJSON Point or `POINT(lon lat)` as (longitude, latitude)."""
     pair: Any = None
     if isinstance(raw, Mapping):
         if raw.get("type") == "Point":
@@ -312,7 +369,7 @@ def read_point(raw: Any) -> tuple[float, float]:
         pair = raw
     if isinstance(pair, list | tuple | np.ndarray) and len(pair) == 2:
         try:
-            x, y = (float(one) if isinstance(raw, str) else read_float(one) for one in pair)
+            x, y = (float(one if isinstance(raw, str) else read_float(one)) for one in pair)
         except ValueError:
             pass
         else:
@@ -322,7 +379,7 @@ def read_point(raw: Any) -> tuple[float, float]:
 
 
 def read_region(raw: Any) -> Any:
-    """WKT text or a GeoJSON Polygon or MultiPolygon as a Shapely geometry."""
+    """Read WKT text or a GeoJSON Polygon or MultiPolygon as a Shapely geometry."""
     import shapely
     import shapely.geometry
 
@@ -355,5 +412,5 @@ READERS: dict[Kind, Callable[[Any], Any]] = {
 
 
 def read(kind: Kind, raw: Any) -> Any:
-    """A raw value (JSON, Python, NumPy; not null) as a value of the kind; ValueError says why it is none."""
+    """Read a raw value (JSON, Python, NumPy; not null) as a value of the kind; ValueError says why it is not one."""
     return READERS[kind](raw)

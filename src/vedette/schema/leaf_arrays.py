@@ -1,6 +1,6 @@
-"""The leaves of Arrow arrays as columns of lists, without a step of Python per row.
+"""Collects the leaves of Arrow arrays as columns of lists, without Python code per row.
 
-A null column, field or entry of a map is nothing there; a null among the elements of a list is a leaf, as in JSON.
+A null column, field or entry of a map counts as absent; a null among the elements of a list is a leaf, as in JSON.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from vedette.schema.arrays import (
     Array,
     array_column,
-    float_keys,
     is_list,
     is_text,
     is_text_dictionary,
@@ -25,11 +24,14 @@ from vedette.schema.arrays import (
     validity,
 )
 from vedette.schema.columns import KeyColumn, ListColumn, TextColumn
+from vedette.schema.exact_numbers import column_of_table, exact_keys, key_table, together
+from vedette.schema.keys import number_key
 from vedette.schema.map_texts import MapTexts, map_items
+from vedette.schema.parsed_texts import merged
 from vedette.schema.python_values import python_values
 from vedette.schema.readings import figure_of, json_leaf, leaf, leaf_text
-from vedette.schema.texts import merged
 from vedette.schema.types import FLOAT
+from vedette.schema.values import values_column
 
 Rows: TypeAlias = NDArray[np.int64]
 # Times that Python's datetime can hold.
@@ -37,27 +39,27 @@ _FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
 
 
 @dataclass(frozen=True, slots=True)
-class Scalars:
+class ScalarLeaves:
     """Values, none of them null, and the row that each belongs to."""
 
     rows: Rows
     values: Array
-    known: TextColumn | None = None  # their texts, where they have been read before
+    known: TextColumn | None = None  # their texts, if they have been read before
 
     def texts(self, *, as_json: bool = False) -> TextColumn:
-        """As texts, or as canonical JSON."""
+        """The values as texts, or as canonical JSON."""
         return texts(self.values, as_json=as_json) if as_json or self.known is None else self.known
 
 
 @dataclass(slots=True)
 class Leaves:
-    """All leaves of some places: scalars by type, and the rows of nulls."""
+    """All leaves found at some paths: scalars by type, and the rows of nulls."""
 
-    scalars: list[Scalars] = field(default_factory=list)
+    scalars: list[ScalarLeaves] = field(default_factory=list)
     nulls: list[Rows] = field(default_factory=list)
 
     def add(self, array: Array, rows: Rows, *, objects: bool, in_list: bool = False) -> None:
-        """The leaves of an array whose element i belongs to `rows[i]`; `objects`: also those inside of objects."""
+        """Add the leaves of an array whose element i belongs to `rows[i]`; `objects`: also those inside of objects."""
         array = decoded(plain(array))
         stored = array.type
         there = validity(array) if array.null_count else None
@@ -77,21 +79,21 @@ class Leaves:
                 self.add(own.items, rows[own.owners], objects=True)
         else:
             kept = (rows, array) if there is None else (rows[there], array.filter(pa.array(there)))
-            self.scalars.append(Scalars(*kept))
+            self.scalars.append(ScalarLeaves(*kept))
 
     def add_texts(self, own: MapTexts, rows: Rows) -> None:
-        """The texts that maps hold, the map i belonging to `rows[i]`."""
-        self.scalars.append(Scalars(rows[own.rows], own.items, own.texts))
+        """Add the texts in maps, where map i belongs to `rows[i]`."""
+        self.scalars.append(ScalarLeaves(rows[own.rows], own.items, own.texts))
 
     def present(self, size: int) -> NDArray[np.bool_]:
-        """Which rows have a leaf."""
+        """The rows that have a leaf, as a mask."""
         present = np.zeros(size, np.bool_)
         for rows in (*(each.rows for each in self.scalars), *self.nulls):
             present[rows] = True
         return present
 
     def lists(self, reading: str, size: int) -> ListColumn:
-        """What the leaves are to a view, as a list of each row."""
+        """The leaves as a view reads them, as a list for each row."""
         if reading in ("numbers", "figures"):
             return self._numbers(size, in_texts=reading == "figures")
         rows, columns = [], []
@@ -114,19 +116,21 @@ class Leaves:
         for each in self.scalars:
             if _is_number(each.values.type):
                 column = array_column(each.values, FLOAT, None)
+                if column is None:
+                    column = values_column(python_values(each.values), FLOAT, None)
                 assert isinstance(column, KeyColumn)
                 rows.append(each.rows)
-                keys.append(column.keys)
+                keys.append(exact_keys(column))
             elif in_texts and _is_string(each.values.type):
                 found = each.texts()
                 figures = [figure_of(value.decode()) for value in found.values]
                 written = np.array([figure is not None for figure in figures], np.bool_)[found.codes]
                 rows.append(each.rows[written])
-                keys.append(float_keys(np.array([figure or 0.0 for figure in figures]))[found.codes[written]])
+                keys.append(key_table([number_key(figure or 0.0) for figure in figures])[found.codes[written]])
         order, start = _by_row(rows, size)
-        joined = np.concatenate([np.zeros(0, np.int64), *keys])
+        joined = together(keys)
         joined = joined if order is None else joined[order]
-        return ListColumn(start, KeyColumn(joined, np.ones(len(joined), np.bool_)), self.present(size))
+        return ListColumn(start, column_of_table(joined), self.present(size))
 
 
 def decoded(array: Array) -> Array:
@@ -152,7 +156,7 @@ def texts(array: Array, *, as_json: bool = False) -> TextColumn:
 
 
 def _written(array: Array) -> Array | None:
-    """The texts of whole numbers and of times, by Arrow; None where it would write them in another way."""
+    """The texts of whole numbers and of times, written by Arrow; None for types that it would write differently."""
     stored = array.type
     if pa.types.is_integer(stored):
         return array.cast(pa.string())
@@ -167,7 +171,7 @@ def _written(array: Array) -> Array | None:
 
 
 def _of_texts(array: Array, as_json: bool) -> TextColumn:
-    own = is_text(array.type)  # a dictionary that came with the data may hold a text twice, or null
+    own = is_text(array.type)  # a dictionary in the input may hold a text twice, or null
     encoded = array.dictionary_encode() if own else array
     codes = encoded.indices.cast(pa.int32()).fill_null(-1).to_numpy(zero_copy_only=False)
     dictionary = encoded.dictionary
@@ -192,7 +196,7 @@ def _together(columns: list[TextColumn]) -> tuple[list[NDArray[np.int32]], list[
     if len(columns) == 1:
         return [columns[0].codes], columns[0].values
     known: dict[bytes, int] = {}
-    more: list[bytes] = []  # the rest of the largest column, which comes last: nobody looks for them
+    more: list[bytes] = []  # the rest of the largest column, which comes last: they are never looked up
     codes = [column.codes for column in columns]
     largest_last = sorted(range(len(columns)), key=lambda number: len(columns[number].values))
     for number in largest_last:
@@ -200,7 +204,7 @@ def _together(columns: list[TextColumn]) -> tuple[list[NDArray[np.int32]], list[
         if number != largest_last[-1]:
             places = [known.setdefault(value, len(known)) for value in values]
         else:
-            # Of long texts not even a hash is needed.
+            # Texts longer than all known ones need no lookup, not even a hash.
             longest = max(map(len, known), default=-1)
             places, first = [], len(known)
             for value in values:
@@ -214,7 +218,7 @@ def _together(columns: list[TextColumn]) -> tuple[list[NDArray[np.int32]], list[
 
 
 def _by_row(rows: list[Rows], size: int) -> tuple[NDArray[np.int64] | None, NDArray[np.int64]]:
-    """The order that brings elements together by row (None: they are), and where each row's begin."""
+    """The order that groups elements by row (None: they are grouped), and where each row's elements begin."""
     joined = np.concatenate([np.zeros(0, np.int64), *rows])
     start = np.zeros(size + 1, np.int64)
     np.cumsum(np.bincount(joined, minlength=size), out=start[1:])
@@ -224,7 +228,7 @@ def _by_row(rows: list[Rows], size: int) -> tuple[NDArray[np.int64] | None, NDAr
 
 
 def _is_string(stored: Any) -> bool:
-    """What is a text in JSON: texts, and all that JSON has no type for."""
+    """Whether an Arrow type is a text in JSON: texts, and all types that JSON lacks."""
     return not _is_number(stored) and not pa.types.is_boolean(stored)
 
 

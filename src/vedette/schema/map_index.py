@@ -1,4 +1,4 @@
-"""What maps of an Arrow column hold under a key: found once for all keys of a batch."""
+"""Looks up keys in the maps of an Arrow column: one pass for all keys of a batch."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from vedette.schema.arrays import Array, plain, validity
 
-# From so many keys on it pays to bring all items of a map into order, unless that takes too much memory.
+# From so many keys on it pays to sort all items of a map column, unless that takes too much memory.
 _SEVERAL = 5
 _TOO_LARGE = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class Entries:
-    """Values of some rows only: what a map holds under one key."""
+class MapEntries:
+    """The values under one key, of those rows whose map has it."""
 
     rows: NDArray[np.int64]
     values: Array
@@ -40,11 +40,11 @@ class MapIndex:
         self._entries = entries[order]
         self._rows = np.repeat(np.arange(len(array)), lengths)[order]
         self._items = plain(array.items)
-        self._in_order: Array | None = None  # the items by key, once several keys have been asked for
+        self._in_order: Array | None = None  # the items by key, after several keys have been looked up
         self._asked = 0
 
-    def find(self, name: str) -> Entries:
-        """What the maps hold under this key, in the order of rows (a key twice in a map: the last one counts)."""
+    def find(self, name: str) -> MapEntries:
+        """The values under a key, in the order of rows (of a duplicate key in a map, the last one counts)."""
         number = self._numbers.get(name)
         first, last = (0, 0) if number is None else self._bounds[number : number + 2].tolist()
         self._asked += 1
@@ -59,4 +59,4 @@ class MapIndex:
         if again.any():
             kept = np.append(~again, True)
             rows, values = rows[kept], values.filter(pa.array(kept))
-        return Entries(rows, values)
+        return MapEntries(rows, values)

@@ -1,4 +1,4 @@
-"""The texts that maps hold, when every one of them is read: encoded once for all keys and for the whole event.
+"""Encodes all texts in the maps of a column, once for all keys and for the whole event.
 
 Columns of single keys and views of the whole event then share their distinct texts, and no item is copied.
 """
@@ -20,7 +20,7 @@ _FLAGS = 1 << 26  # bytes to spend on finding out quickly that no map has a key 
 
 @dataclass(frozen=True, slots=True)
 class MapItems:
-    """The items of maps that count, in the order of rows: of a key that is there twice the last one."""
+    """The items of maps that count, in the order of rows; of a duplicate key the last one counts."""
 
     owners: NDArray[np.int64]  # the map that each is of
     items: Array
@@ -29,7 +29,7 @@ class MapItems:
 
 
 def map_items(maps: Array) -> MapItems:
-    """What the maps hold."""
+    """The items of all maps of a column."""
     offsets = maps.offsets.to_numpy().astype(np.int64)
     first, last = int(offsets[0]), int(offsets[-1])
     owners = np.repeat(np.arange(len(maps)), np.diff(offsets))
@@ -44,7 +44,7 @@ def map_items(maps: Array) -> MapItems:
 
 
 def _kept(maps: Array, owners: NDArray[np.int64], keys: NDArray[Any], kinds: int) -> NDArray[np.int64] | None:
-    """Which entries count: not those of maps that are null, nor of a key that comes again; None: all."""
+    """The entries that count: not those of null maps, nor of a key that is repeated later; None: all."""
     there = validity(maps)[owners] if maps.null_count else np.ones(len(owners), np.bool_)
     numbers = owners * max(1, kinds) + keys
     if len(maps) * kinds <= _FLAGS:
@@ -73,12 +73,12 @@ class MapTexts:
 
     @classmethod
     def of(cls, maps: Array) -> MapTexts | None:
-        """None where the maps do not hold texts under texts, or ones that are not UTF-8."""
+        """The texts of a map column; None if keys or values are not texts, or not UTF-8."""
         if not pa.types.is_string(maps.type.key_type) or not is_text(maps.type.item_type):
             return None
         own = map_items(maps)
         items = plain(own.items)
-        if items.null_count:  # a null is nothing there
+        if items.null_count:  # a null counts as absent
             there = validity(items)
             own = MapItems(own.owners[there], items.filter(pa.array(there)), own.keys[there], own.names)
         encoded = plain(own.items).dictionary_encode()
@@ -92,12 +92,12 @@ class MapTexts:
         return cls(own, encoded.indices.to_numpy(zero_copy_only=False), values)
 
     def under(self, key: str, size: int) -> TextColumn:
-        """What the maps hold under a key, as a column of so many rows."""
+        """The texts under a key, as a column of `size` rows."""
         codes = np.full(size, -1, np.int32)
         number = self._numbers.get(key)
         if number is None:
             return TextColumn(codes, [])
-        from vedette.kernels.codes import renumbered  # who only checks subscriptions needs no compiler
+        from vedette.kernels.codes import renumbered  # imported here, since checking subscriptions needs no compiler
 
         first, last = self._bounds[number : number + 2].tolist()
         own, used = renumbered(self._codes_by_key[first:last], self._place)

@@ -1,4 +1,4 @@
-"""Arrow arrays as Python values."""
+"""Converts Arrow arrays to Python values."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from vedette.schema.arrays import Array, is_list, is_text, is_text_dictionary, l
 def python_values(array: Array) -> list[Any]:
     """The array as Python values: maps as dicts, times in microseconds, decimals as numbers.
 
-    Text that is not UTF-8 comes with lone surrogates, which `read` refuses.
+    Text that is not UTF-8 has lone surrogates, which `read` refuses.
     """
-    # Level by level, because Arrow's casts of what is nested stumble over parts of nothing but nulls.
+    # Level by level, because Arrow's casts of nested types fail on parts that are all null.
     array = plain(array)
     stored = array.type
     if is_list(stored):

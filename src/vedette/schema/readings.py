@@ -1,8 +1,8 @@
-"""How a view reads an attribute of an event, whatever its type: as text, or as the leaves that are found there.
+"""Views: read an attribute of an event, whatever its type, as text or as the leaves found there.
 
-A leaf is a scalar: a text, a number, a truth value, a JSON null; what JSON has no type for (a time, an address) is a
-text. A path leads through objects and lists of objects, and at its end through lists at any level; the path `*` is the
-whole event with all that is in it. A view gives None where it finds nothing, and never an error.
+A leaf is a scalar: a text, a number, a truth value, a JSON null; types that JSON lacks (a time, an address) count as
+texts. A path leads through objects and lists of objects, and at its end through lists at any level; the path `*` is
+the whole event with all that is in it. A view gives None where it finds nothing, and never an error.
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from vedette.schema.keys import read_float
 from vedette.schema.types import FLOAT, INT, STRING, Kind, Type
 
 EVERYTHING: Final = "*"  # the path of the whole event
-DEEPEST: Final = 200  # levels that are looked into; what is below them is not there
+DEEPEST: Final = 200  # levels that are examined; deeper values count as absent
 
 Leaf: TypeAlias = str | int | float | bool | None
 Viewer: TypeAlias = Callable[[Mapping[str, Any]], Any]
 
 TYPES: Final[Mapping[str, Type]] = {
     "text": STRING,
+    "items": Type(Kind.STRING, is_list=True),
     "integer": INT,
     "nested": STRING,
     "texts": Type(Kind.STRING, is_list=True),
@@ -40,11 +42,12 @@ _FIGURE: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+\Z")
 _INTEGERS: Final = range(-(2**63), 2**63)
 _DIGITS: Final = 19  # of the largest
-_NOTHING: Final = object()  # what a path finds where there is not even a null
+_WIDEST: Final = 21  # characters of an integer of 64 bits, with its sign
+_NOTHING: Final = object()  # the result of a path where there is not even a null
 
 
 def viewer(reading: str, path: str) -> Viewer:
-    """A function that gives what a view reads from an event: a text, a list, or None."""
+    """A function that reads a view from an event: a text, a list, or None."""
     if path == EVERYTHING:
         return lambda event: read_view(reading, _whole(event), whole=True)
     seek = _seeker(path)
@@ -52,13 +55,24 @@ def viewer(reading: str, path: str) -> Viewer:
 
 
 def view_values(reading: str, path: str, events: Iterable[Mapping[str, Any]]) -> list[Any]:
-    """The same of many events: what is there mostly are texts, or nothing."""
+    """As `viewer`, for many events, fast if most values are texts or absent. `items` of a single value is its text."""
     if path == EVERYTHING:
         return list(map(viewer(reading, path), events))
     found = list(map(_seeker(path), events))
     if reading == "text":
         return [
             None if value is _NOTHING else value if type(value) is str and value.isascii() else text_of(value)
+            for value in found
+        ]
+    if reading == "items":
+        return [
+            None
+            if value is _NOTHING
+            else value
+            if type(value) is str and value.isascii()
+            else items_of(value)
+            if _is_list(value)
+            else text_of(value)
             for value in found
         ]
     of_text: Callable[[str], Any] = _OF_TEXT.get(reading) or functools.partial(read_view, reading)
@@ -79,9 +93,11 @@ def _whole(event: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def read_view(reading: str, value: Any, *, whole: bool = False) -> Any:
-    """What a view reads where its path has found this value; `whole`: the value is the event itself."""
+    """The view's result for a value that its path has found; `whole`: the value is the event itself."""
     if reading == "text":
         return text_of(value)
+    if reading == "items":
+        return items_of(value)
     if reading == "integer":
         return value if type(value) is int and value in _INTEGERS else integer_of(text_of(value))
     if reading == "nested":
@@ -95,7 +111,7 @@ def read_view(reading: str, value: Any, *, whole: bool = False) -> Any:
 
 
 def _seeker(path: str) -> Viewer:
-    """As `vedette.schema.paths.finder`, but a null is found, and of a list only what is there."""
+    """As `vedette.schema.paths.finder`, but nulls are found, and in lists only what is present."""
     head, dot, rest = path.partition(".")
     if not dot:
         return lambda event: event.get(path, _NOTHING)
@@ -168,12 +184,12 @@ def leaf(value: Any) -> Leaf:
 
 
 def mended(text: str) -> str:
-    """The text with a question mark for what UTF-8 cannot say."""
+    """The text with question marks for characters that UTF-8 cannot encode."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def number_text(number: int | float) -> str:
-    """The one way to write a number: as short as can be, and without a point where it is whole (300.0 is `300`)."""
+    """The canonical text of a number: as short as possible, without a point if it is whole (300.0 is `300`)."""
     if isinstance(number, float):
         if math.isnan(number):
             return "NaN"
@@ -184,7 +200,7 @@ def number_text(number: int | float) -> str:
         number = int(number) if abs(number) < 2**53 else int(decimal.Decimal(repr(number)))
     try:
         return str(number)
-    except ValueError:  # thousands of digits, which Python does not write
+    except ValueError:  # thousands of digits, which Python refuses to write
         return hex(number)
 
 
@@ -207,18 +223,20 @@ def json_leaf(value: Leaf) -> str:
 
 
 def number_of(value: Leaf) -> float | None:
-    """A leaf as a float; None if it is no number."""
+    """A leaf as a float, or as a 64-bit integer that is not a float64; None if it is not a number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
-        return float(value)
-    except OverflowError:
+        return read_float(value)
+    except ValueError:  # an integer beyond every float
         return math.inf if value > 0 else -math.inf
 
 
 def figure_of(value: Leaf) -> float | None:
-    """A leaf as a float, also if it is a text that is written as a number; None if it is neither."""
+    """A leaf as a float, also if it is the text of a number; None if it is neither."""
     if isinstance(value, str):
+        if len(value) <= _WIDEST and _INTEGER.match(value):
+            return number_of(int(value))
         return float(value) if _FIGURE.fullmatch(value) else None
     return number_of(value)
 
@@ -231,7 +249,7 @@ _SELECTED: Final[Mapping[str, Callable[[list[Leaf]], list[Any]]]] = {
     "leaves": lambda found: [json_leaf(each) for each in found],
 }
 
-# The same of a single text.
+# As above, for a single text.
 _OF_TEXT: Final[Mapping[str, Callable[[str], list[Any]]]] = {
     "strings": lambda text: [text],
     "numbers": lambda text: [],
@@ -243,14 +261,32 @@ _OF_TEXT: Final[Mapping[str, Callable[[str], list[Any]]]] = {
 
 
 def text_of(value: Any) -> str | None:
-    """A value as text: a text as it is, another scalar and whatever has parts as JSON; None for null and nothing."""
+    """A value as text: texts unchanged, other scalars and values with parts as JSON; None for null and absent ones."""
     if value is None or value is _NOTHING:
         return None
     return json_text(value) if _is_list(value) or isinstance(value, Mapping) else leaf_text(leaf(value))
 
 
+def items_of(value: Any) -> list[str] | None:
+    """The texts of a list's elements, at any level, or the text of a single value; None for null and absent ones."""
+    if not _is_list(value):
+        text = text_of(value)
+        return None if text is None else [text]
+    found: list[str] = []
+    _add_items(value, found, 0)
+    return found
+
+
+def _add_items(items: Iterable[Any], found: list[str], depth: int) -> None:
+    for each in items:
+        if _is_list(each):
+            _add_items(each if depth < DEEPEST else (), found, depth + 1)
+        elif (text := text_of(each)) is not None:
+            found.append(text)
+
+
 def integer_of(text: str | None) -> int | None:
-    """A text as the whole number of 64 bits that it is; None if it is none."""
+    """A text as a 64-bit integer; None if it is not one."""
     if text is None or _INTEGER.match(text) is None or len(text.lstrip("+-0")) > _DIGITS:
         return None
     number = int(text)

@@ -1,4 +1,4 @@
-"""The schema: which attributes events have, and of which types."""
+"""The schema: the attributes of events, with their types."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vedette.errors import SchemaError
+from vedette.schema.paths import SHORTER, over_limit
 from vedette.schema.types import STRING, Kind, Type, parse_type
 
-# Names that YAML reads back as themselves; all others are printed in quotes.
+# Names that YAML reads back unchanged; all others are printed in quotes.
 _PLAIN = re.compile(r"(?!(?:null|true|false|yes|no|on|off)\Z)[A-Za-z_][\w.-]*(\.\*)?\Z", re.IGNORECASE | re.ASCII)
 
 
 @dataclass(frozen=True)
 class Schema(Mapping[str, Type]):
-    """Dotted attribute path -> type; `attrs.*` stands for every key of the map `attrs`.
+    """Types by dotted attribute path; `attrs.*` is every key of the map `attrs`.
 
-    A `closed` schema knows every attribute: speaking of another one is an error. In an open one an unknown
+    A `closed` schema has every attribute: using another one is an error. In an open one an unknown
     attribute takes the type that the filter's constants suggest. The attributes in `mixed` are strings (or
     lists of them) whose other values - numbers among names, say - are read as their JSON text, not rejected.
     """
@@ -49,11 +50,11 @@ class Schema(Mapping[str, Type]):
         return None if declared is None else self.attributes[declared]
 
     def takes_all(self, path: str) -> bool:
-        """The attribute is a string of mixed origin: values of other types are read as their JSON text."""
+        """Whether the attribute is a mixed string: values of other types are read as their JSON text."""
         return bool(self.mixed) and self._declared(path) in self.mixed
 
     def spelling(self, path: str) -> str:
-        """How `of` and schema files write the type of this entry."""
+        """The type of an entry as `of` and schema files write it."""
         type_ = self.attributes[path]
         if path not in self.mixed:
             return str(type_)
@@ -96,11 +97,18 @@ def _flattened(attributes: Mapping[str, Any], prefix: str) -> Iterator[tuple[str
                 f"{prefix + str(name)!r} is no attribute name\nHint: a name is a text, not empty; put it in quotes"
             )
         if isinstance(spelling, Mapping):
-            if prefix.count(".") > 64:
-                raise SchemaError(f"attribute {prefix[:60]!r}… is nested too deeply\nHint: make the schema flatter")
+            _check_name(f"{prefix}{name}")
             yield from _flattened(spelling, f"{prefix}{name}.")
         else:
+            _check_name(prefix + name)
             yield prefix + name, spelling
+
+
+def _check_name(path: str) -> None:
+    """SchemaError if a name has too many or too long parts."""
+    problem = over_limit(path)
+    if problem is not None:
+        raise SchemaError(f"{problem}\nHint: {SHORTER}")
 
 
 def _parsed(path: str, spelling: object) -> tuple[str, Type, bool]:

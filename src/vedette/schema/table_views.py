@@ -1,9 +1,9 @@
-"""Views of an Arrow table: the same answers as `vedette.schema.readings` of its events, by column."""
+"""Views of an Arrow table: the same results as `vedette.schema.readings` of its events, by column."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
@@ -14,20 +14,20 @@ from numpy.typing import NDArray
 from vedette.schema.arrays import Array, is_list, list_parts, plain, validity
 from vedette.schema.columns import ColumnData, KeyColumn, TextColumn
 from vedette.schema.leaf_arrays import Leaves, decoded, texts
-from vedette.schema.map_index import Entries
+from vedette.schema.map_index import MapEntries
 from vedette.schema.map_texts import MapTexts
-from vedette.schema.missing import missing
+from vedette.schema.missing_values import missing
 from vedette.schema.readings import EVERYTHING, TYPES, integer_of, viewer
 from vedette.schema.values import values_column
 
-Field: TypeAlias = Callable[[str], Array | None]  # the array of a name, if there is one
+ArrayFinder: TypeAlias = Callable[[str], Array | None]  # the array of a name, if there is one
 
 
 class NotPlain(Exception):
-    """The path leads through something that is easier to walk in Python."""
+    """Raised if a path leads through values that only Python code can walk."""
 
 
-class _Table(Protocol):
+class _TableSource(Protocol):
     size: int
 
     @property
@@ -35,7 +35,7 @@ class _Table(Protocol):
 
     def field(self, name: str) -> Array | None: ...
 
-    def entries(self, place: str, maps: Array, key: str) -> Entries: ...
+    def entries(self, place: str, maps: Array, key: str) -> MapEntries: ...
 
     def texts_in_maps(self, name: str) -> MapTexts | None: ...
 
@@ -45,8 +45,8 @@ class _Table(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a path leads: values, and the rows they belong to."""
+class _PathValues:
+    """The values that a path leads to, with their rows."""
 
     rows: NDArray[np.int64]
     values: Array
@@ -54,9 +54,9 @@ class _Place:
 
 
 class TableViews:
-    """What views read from a table."""
+    """Reads views from a table."""
 
-    def __init__(self, table: _Table) -> None:
+    def __init__(self, table: _TableSource) -> None:
         self._table = table
         self._leaves: dict[str, Leaves] = {}
 
@@ -91,10 +91,22 @@ class TableViews:
         codes[rows] = found.codes
         return TextColumn(codes, found.values)
 
+    def _items(self, path: str) -> ColumnData:
+        places = [] if path == EVERYTHING or self._table.map_texts(path) is not None else self._places(path)
+        if len(places) != 1 or places[0].through_list or not is_list(places[0].values.type):
+            return self._text(path)  # it raises if there are parts after all
+        (place,) = places
+        if _has_parts(place.values.type.value_type):
+            raise NotPlain
+        found = self._leaves_at(path).lists("texts", self._table.size)
+        present = np.zeros(self._table.size, np.bool_)
+        present[place.rows[validity(place.values)]] = True
+        return replace(found, present=present)
+
     def _integer(self, path: str) -> KeyColumn:
         found = self._text(path)
         numbers = [integer_of(text.decode("utf-8", "replace")) for text in found.values]
-        # What is missing has the code -1, which is the last of these.
+        # Missing values have code -1, which indexes the last of these.
         there = np.array([*(number is not None for number in numbers), False], np.bool_)
         keys = np.array([*(number or 0 for number in numbers), 0], np.int64)
         return KeyColumn(keys[found.codes], there[found.codes])
@@ -127,58 +139,61 @@ class TableViews:
 
     # ------------------------------------------------------------ where a path leads
 
-    def _places(self, path: str) -> list[_Place]:
-        """One place, or none; all columns for `*`. NotPlain where it depends on the event which place counts."""
+    def _places(self, path: str) -> list[_PathValues]:
+        """The values of a path (all columns for `*`); NotPlain if it depends on the event which of several counts."""
         rows = np.arange(self._table.size)
         if path == EVERYTHING:
             arrays = [self._table.field(name) for name in self._table.names]
-            return [_Place(rows, array) for array in arrays if array is not None]
-        found = [place for place in self._reach(self._table.field, path, _Way(rows)) if not _is_empty(place.values)]
+            return [_PathValues(rows, array) for array in arrays if array is not None]
+        found = [
+            place for place in self._reach(self._table.field, path, _PathCursor(rows)) if not _is_empty(place.values)
+        ]
         if len(found) > 1:
             raise NotPlain
         return found
 
-    def _reach(self, field: Field, path: str, way: _Way) -> Iterable[_Place]:
+    def _reach(self, field: ArrayFinder, path: str, way: _PathCursor) -> Iterable[_PathValues]:
         whole = field(path)
         if whole is not None:
-            yield _Place(way.rows, whole, way.through_list)
+            yield _PathValues(way.rows, whole, way.through_list)
         head, dot, rest = path.partition(".")
         below = field(head) if dot else None
         if below is not None:
-            yield from self._inside(below, rest, _Way(way.rows, f"{way.name}{head}", way.through_list))
+            yield from self._inside(below, rest, _PathCursor(way.rows, f"{way.name}{head}", way.through_list))
 
-    def _inside(self, below: Array, path: str, way: _Way) -> Iterable[_Place]:
+    def _inside(self, below: Array, path: str, way: _PathCursor) -> Iterable[_PathValues]:
         stored = below.type
         if pa.types.is_struct(stored):
-            yield from self._reach(struct_field(below), path, _Way(way.rows, f"{way.name}.", way.through_list))
+            yield from self._reach(struct_field(below), path, _PathCursor(way.rows, f"{way.name}.", way.through_list))
         elif pa.types.is_map(stored):
             if way.through_list or not pa.types.is_string(stored.key_type) or pa.types.is_nested(stored.item_type):
                 raise NotPlain
             found = self._table.entries(way.name, below, path)
-            yield _Place(found.rows, plain(found.values))
+            yield _PathValues(found.rows, plain(found.values))
         elif is_list(stored) and pa.types.is_nested(stored.value_type):
             start, elements, _ = list_parts(below)
             rows = np.repeat(way.rows, np.diff(start))
-            yield from self._inside(plain(elements), path, _Way(rows, f"{way.name}[]", through_list=True))
+            yield from self._inside(plain(elements), path, _PathCursor(rows, f"{way.name}[]", through_list=True))
 
 
 _ONE_VALUE: Final[Mapping[str, Callable[[TableViews, str], ColumnData]]] = {
     "text": TableViews._text,
+    "items": TableViews._items,
     "integer": TableViews._integer,
     "nested": TableViews._nested,
 }
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
-    """How far a path has led: the rows of what is there, and the name of the place."""
+class _PathCursor:
+    """The state of following a path: the rows and the name of what was reached."""
 
     rows: NDArray[np.int64]
     name: str = ""
     through_list: bool = False
 
 
-def struct_field(array: Array) -> Field:
+def struct_field(array: Array) -> ArrayFinder:
     """The fields of a struct array by name."""
     stored = array.type
 
@@ -194,12 +209,12 @@ def _is_empty(array: Array) -> bool:
 
 
 def _has_parts(stored: Any) -> bool:
-    """Values that are written as JSON: lists, structs, maps."""
+    """Whether values of an Arrow type are written as JSON: lists, structs, maps."""
     return is_list(stored) or bool(pa.types.is_struct(stored) or pa.types.is_map(stored))
 
 
 def _may_nest(stored: Any) -> bool:
-    """Whether a list that holds an object can be in values of the type."""
+    """Whether values of the type can contain a list with an object."""
     if is_list(stored):
         inside = stored.value_type
         return bool(pa.types.is_struct(inside) or pa.types.is_map(inside)) or _may_nest(inside)

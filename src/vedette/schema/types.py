@@ -1,4 +1,4 @@
-"""The types an attribute can have."""
+"""The types that an attribute can have."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from vedette.errors import SchemaError
 
 
 class Kind(enum.Enum):
-    """The scalar types, by the names people write in a schema."""
+    """The scalar types, with their names in schemas."""
 
     INT = "int"
     FLOAT = "float"
@@ -21,26 +21,26 @@ class Kind(enum.Enum):
     POINT = "point"
     REGION = "region"
 
-    __hash__ = object.__hash__  # Enum's own is written in Python, and columns are hashed all the time
+    __hash__ = object.__hash__  # Enum's own hash is written in Python, and columns are hashed very often
 
     @property
     def keyed(self) -> bool:
-        """Values have an order-preserving int64 key (see `vedette.schema.keys`)."""
+        """Whether values have an order-preserving int64 key (see `vedette.schema.keys`)."""
         return self in _KEYED
 
     @property
     def textual(self) -> bool:
-        """Values have an order-preserving bytes key: UTF-8, or the 16 bytes of an address."""
+        """Whether values have an order-preserving bytes key: UTF-8, or the 16 bytes of an address."""
         return self in (Kind.STRING, Kind.IP)
 
     @property
     def ordered(self) -> bool:
-        """Values can be compared with <."""
+        """Whether values can be compared with <."""
         return self.keyed or self.textual
 
     @property
     def numeric(self) -> bool:
-        """Values are numbers."""
+        """Whether values are numbers."""
         return self in (Kind.INT, Kind.FLOAT)
 
 
@@ -69,7 +69,7 @@ POINT, REGION = Type(Kind.POINT), Type(Kind.REGION)
 
 
 def parse_type(text: str) -> Type:
-    """`"int"`, `"list of string"` (also `"list<string>"`) as a Type."""
+    """Parse `"int"`, `"list of string"` (also `"list<string>"`) as a Type."""
     words = text.strip().lower().replace("list<", "list of ").rstrip(">").split()
     is_list = words[:2] == ["list", "of"]
     name = " ".join(words[2:] if is_list else words)

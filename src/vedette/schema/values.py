@@ -1,6 +1,6 @@
-"""Python values of one attribute as column data.
+"""Converts Python values of one attribute to column data.
 
-Where all values have just the type that JSON gives them they go through NumPy and Arrow at once; else one by
+If all values have exactly the type that JSON gives them they go through NumPy and Arrow at once; else one by
 one through `vedette.schema.keys`, which says what is wrong with a value.
 """
 
@@ -18,24 +18,25 @@ import orjson
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vedette.schema.arrays import array_column, float_keys
+from vedette.schema.arrays import array_column
 from vedette.schema.columns import ColumnData, KeyColumn, ListColumn, PointColumn, RegionColumn, TextColumn
-from vedette.schema.keys import key, read
-from vedette.schema.texts import Refuse, Scalars, merged, objects
+from vedette.schema.exact_numbers import column_of, float_keys, integer_column, number_column
+from vedette.schema.keys import DENSE, key, read
+from vedette.schema.parsed_texts import Refuse, Scalars, merged, objects
 from vedette.schema.types import Kind, Type
 
 _NONE = type(None)
 
 
 def values_column(values: Sequence[Any], type_: Type, refuse: Refuse, *, takes_all: bool = False) -> ColumnData:
-    """One value (None: missing) per event as a column; `takes_all` reads what is no text as its JSON text."""
+    """One value (None: missing) per event as a column; `takes_all` reads other types than text as their JSON text."""
     if type_.is_list:
         return _lists(values, type_, refuse, takes_all)
     return _scalars(values, type_.kind, refuse, takes_all)
 
 
 def json_text(value: Any) -> str:
-    """A value of any type as text: a text is itself, the rest is JSON."""
+    """A value of any type as text: texts unchanged, everything else as JSON."""
     if isinstance(value, str):
         return value
     try:
@@ -48,7 +49,7 @@ def json_text(value: Any) -> str:
 
 
 def read_value(kind: Kind, raw: Any) -> Any:
-    """As `read`, which knows no decimals."""
+    """As `read`, but decimals are accepted too."""
     if isinstance(raw, decimal.Decimal) and raw.is_finite():
         raw = int(raw) if raw == raw.to_integral_value() else float(raw)
     return read(kind, raw)
@@ -65,8 +66,7 @@ def _scalars(values: Sequence[Any], kind: Kind, refuse: Refuse, takes_all: bool)
         return quick
     found = _read(values, kind, refuse)
     if kind.keyed:
-        present = np.array([value is not None for value in found], np.bool_)
-        return KeyColumn(np.array([0 if value is None else value for value in found], np.int64), present)
+        return column_of(found)
     if kind is Kind.POINT:
         return _points(found)
     codes, distinct = merged(np.arange(len(found), dtype=np.int32), found)
@@ -74,22 +74,32 @@ def _scalars(values: Sequence[Any], kind: Kind, refuse: Refuse, takes_all: bool)
 
 
 def _quick(values: Sequence[Any], types: set[type], kind: Kind, refuse: Refuse) -> Scalars | None:
-    """The column without looking at every value in Python; None if that cannot be done."""
+    """The column, made without Python code per value; None if that is impossible."""
     present_types = types - {_NONE}
     try:
         if kind is Kind.INT and present_types <= {int}:
             return KeyColumn(*_numbers(values, types, np.int64))
         if kind is Kind.FLOAT and present_types <= {float, int}:
-            numbers, present = _numbers(values, types, np.float64)
-            keys = float_keys(numbers)
-            return KeyColumn(keys, present)
+            return _quick_numbers(values, types)
         if kind is Kind.BOOL and present_types <= {bool}:
             return KeyColumn(*_numbers(values, types, np.int64))
         if present_types <= {str}:
             return array_column(pa.array(values, pa.string()), Type(kind), refuse)  # type: ignore[return-value]
-    except (OverflowError, UnicodeEncodeError, pa.ArrowInvalid):  # one of them is out of range: find out which
+    except (OverflowError, UnicodeEncodeError, pa.ArrowInvalid):  # one is out of range: the slow way finds it
         return None
     return None
+
+
+def _quick_numbers(values: Sequence[Any], types: set[type]) -> KeyColumn:
+    if float not in types:
+        try:
+            return integer_column(*_numbers(values, types, np.int64))
+        except OverflowError:  # some have more than 63 bits
+            pass
+    numbers, present = _numbers(values, types, np.float64)
+    if int in types and ((numbers >= DENSE) | (numbers <= -DENSE)).any():  # they are found despite rounding
+        return number_column(values, numbers)
+    return KeyColumn(float_keys(numbers), present)
 
 
 def _numbers(values: Sequence[Any], types: set[type], dtype: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
@@ -100,7 +110,7 @@ def _numbers(values: Sequence[Any], types: set[type], dtype: Any) -> tuple[NDArr
 
 
 def _read(values: Sequence[Any], kind: Kind, refuse: Refuse) -> list[Any]:
-    """Keys, points or geometries, value by value."""
+    """Read keys, points or geometries value by value."""
     found: list[Any] = [None] * len(values)
     for row, raw in enumerate(values):
         if raw is None:
@@ -138,7 +148,7 @@ def _lists(values: Sequence[Any], type_: Type, refuse: Refuse, takes_all: bool) 
 def _gathered(
     values: Sequence[Any], start: NDArray[np.int64], refuse: Refuse, takes_all: bool
 ) -> tuple[NDArray[np.bool_], list[Any]]:
-    """Which values are lists of any type, and their elements; `start` learns where they begin."""
+    """A mask of the values that are lists of any type, and their elements; writes their begins to `start`."""
     present = np.zeros(len(values), np.bool_)
     elements: list[Any] = []
     for row, value in enumerate(values):

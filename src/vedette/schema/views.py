@@ -1,20 +1,20 @@
-"""A column of one type seen as another: a string as an address, a date as a time."""
+"""Reads a column of one type as another: a string as an address, a date as a time."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from vedette.schema.arrays import float_keys
 from vedette.schema.columns import ColumnData, KeyColumn, ListColumn, TextColumn
-from vedette.schema.missing import missing, missing_scalars
-from vedette.schema.texts import Scalars, read_texts
+from vedette.schema.exact_numbers import integer_column
+from vedette.schema.missing_values import missing, missing_scalars
+from vedette.schema.parsed_texts import Scalars, read_texts
 from vedette.schema.types import Kind, Type
 
 _DAY = 86_400_000_000  # in microseconds
 
 
 def seen_as(data: ColumnData, type_: Type, wanted: Type) -> ColumnData:
-    """The column (of `type_`) read as the wanted type; what cannot be read so is missing."""
+    """The column (of `type_`) read as the wanted type; values that cannot be read so are missing."""
     if isinstance(data, ListColumn):
         if not wanted.is_list:
             return missing(wanted, len(data.present))
@@ -31,7 +31,7 @@ def _scalars(data: Scalars, kind: Kind, wanted: Kind) -> Scalars:
         return read_texts(data, wanted, None)
     if isinstance(data, KeyColumn):
         if (kind, wanted) == (Kind.INT, Kind.FLOAT):
-            return KeyColumn(float_keys(data.keys.astype(np.float64)), data.present)
+            return integer_column(data.keys, data.present)
         if (kind, wanted) == (Kind.DATE, Kind.TIMESTAMP):
             return KeyColumn(data.keys * _DAY, data.present)
         if (kind, wanted) == (Kind.TIMESTAMP, Kind.DATE):

@@ -1,4 +1,4 @@
-"""Tests of an event's attributes, in Vedette's language, put together without what others say already."""
+"""Combines tests of attributes in Vedette's language, without parts that others imply."""
 
 from __future__ import annotations
 
@@ -8,54 +8,54 @@ from typing import Any, Final, TypeAlias
 from vedette.language import ast
 from vedette.language.ast import Comparator, Comparison, Filter
 
-TRUE: Final = ast.Truth(True)
-FALSE: Final = ast.Truth(False)
+TRUE: Final = ast.TruthLiteral(True)
+FALSE: Final = ast.TruthLiteral(False)
 
 
 LARGEST: Final = 250  # tests, and ANDs and ORs of them, before an expression is left to the operator
 DEEPEST: Final = 40  # ANDs and ORs inside one another
 
-Part: TypeAlias = Filter | Callable[[], Filter]
+LazyFilter: TypeAlias = Filter | Callable[[], Filter]
 
 
-class TooLarge(Exception):
-    """An expression that is short and becomes long: what nested ANDs and ORs say of errors doubles each time."""
+class ExpressionTooLarge(Exception):
+    """Raised for a short expression whose translation is too large: nested ANDs and ORs double the tests of errors."""
 
 
-class Outcome:
-    """Where a Boolean expression is true, where it is false, and where it is either: where nothing goes wrong.
+class TruthConditions:
+    """When a Boolean expression is true, when it is false, and when it is either, i.e. without an error.
 
-    Each part is made when it is first asked for: most are not.
+    Each part is lazy: most are never needed.
     """
 
     __slots__ = ("_parts",)
 
-    def __init__(self, holds: Part, fails: Part, fine: Part) -> None:
-        self._parts: list[Part] = [holds, fails, fine]
+    def __init__(self, holds: LazyFilter, fails: LazyFilter, fine: LazyFilter) -> None:
+        self._parts: list[LazyFilter] = [holds, fails, fine]
 
     @property
     def holds(self) -> Filter:
-        """Where it is true."""
+        """When it is true."""
         return self._made(0)
 
     @property
     def fails(self) -> Filter:
-        """Where it is false."""
+        """When it is false."""
         return self._made(1)
 
     @property
     def fine(self) -> Filter:
-        """Where it is one of both."""
+        """When it is true or false, without an error."""
         return self._made(2)
 
     @property
-    def inverse(self) -> Outcome:
-        """That of its negation."""
-        return Outcome(lambda: self.fails, lambda: self.holds, lambda: self.fine)
+    def inverse(self) -> TruthConditions:
+        """The conditions of its negation."""
+        return TruthConditions(lambda: self.fails, lambda: self.holds, lambda: self.fine)
 
-    def otherwise(self, other: Outcome) -> Outcome:
-        """The same, but for what is too large."""
-        return Outcome(
+    def otherwise(self, other: TruthConditions) -> TruthConditions:
+        """The same conditions, with those of `other` where they are too large."""
+        return TruthConditions(
             lambda: self._or(lambda: other.holds, 0),
             lambda: self._or(lambda: other.fails, 1),
             lambda: self._or(lambda: other.fine, 2),
@@ -64,7 +64,7 @@ class Outcome:
     def _or(self, other: Callable[[], Filter], number: int) -> Filter:
         try:
             return self._made(number)
-        except TooLarge:
+        except ExpressionTooLarge:
             return other()
 
     def _made(self, number: int) -> Filter:
@@ -74,8 +74,8 @@ class Outcome:
         return part
 
 
-NEVER: Final = Outcome(FALSE, FALSE, FALSE)
-ALWAYS: Final = Outcome(TRUE, FALSE, TRUE)
+NEVER: Final = TruthConditions(FALSE, FALSE, FALSE)
+ALWAYS: Final = TruthConditions(TRUE, FALSE, TRUE)
 
 # ---------------------------------------------------------------- one test
 
@@ -86,13 +86,13 @@ def text(name: str) -> ast.View:
 
 
 def integer(name: str) -> ast.View:
-    """An attribute as a whole number, whether it is one or a text that is written as one."""
+    """An attribute as a whole number, also if it is the text of one."""
     return ast.View("integer", ast.Attribute(name))
 
 
-def some(reading: ast.Reading, name: str) -> ast.Quantified:
-    """What is found in an attribute."""
-    return ast.Quantified("any", ast.View(reading, ast.Attribute(name)))
+def some(reading: ast.Reading, name: str) -> ast.QuantifiedAttribute:
+    """Some leaf that a view finds in an attribute."""
+    return ast.QuantifiedAttribute("any", ast.View(reading, ast.Attribute(name)))
 
 
 def present(name: str) -> Filter:
@@ -132,7 +132,7 @@ def is_text(kind: ast.TextKind, name: str, pattern: str, *, ignore_case: bool = 
 
 
 def all_of(*parts: Filter) -> Filter:
-    """Every part holds."""
+    """The AND of filters."""
     found = _flattened(parts, ast.And)
     if FALSE in found:
         return FALSE
@@ -143,7 +143,7 @@ def all_of(*parts: Filter) -> Filter:
 
 
 def any_of(*parts: Filter) -> Filter:
-    """Some part holds."""
+    """The OR of filters."""
     found = _flattened(parts, ast.Or)
     if TRUE in found:
         return TRUE
@@ -154,28 +154,28 @@ def any_of(*parts: Filter) -> Filter:
     return kept[0] if len(kept) == 1 else ast.Or(tuple(kept)) if kept else FALSE
 
 
-def both(outcomes: Sequence[Outcome]) -> Outcome:
-    """AND: from the left, and no further than to the first that is false."""
+def both(outcomes: Sequence[TruthConditions]) -> TruthConditions:
+    """AND: evaluated from the left, up to the first that is false."""
     if len(outcomes) == 1:
         return outcomes[0]
-    # Which of them are taken together first makes no difference; so nothing gets deep.
+    # AND is associative, so they are combined in a way that does not nest deeply.
     half = len(outcomes) // 2
     left, right = both(outcomes[:half]), both(outcomes[half:])
-    return Outcome(
+    return TruthConditions(
         lambda: all_of(left.holds, right.holds),
         lambda: _bounded(any_of(left.fails, all_of(left.fine, right.fails))),
         lambda: _bounded(all_of(left.fine, any_of(left.fails, right.fine))),
     )
 
 
-def either(outcomes: Sequence[Outcome]) -> Outcome:
-    """OR: no further than to the first that is true."""
+def either(outcomes: Sequence[TruthConditions]) -> TruthConditions:
+    """OR: evaluated from the left, up to the first that is true."""
     return both([each.inverse for each in outcomes]).inverse
 
 
-def differing(left: Outcome, right: Outcome) -> Outcome:
+def differing(left: TruthConditions, right: TruthConditions) -> TruthConditions:
     """XOR."""
-    return Outcome(
+    return TruthConditions(
         lambda: _bounded(any_of(all_of(left.holds, right.fails), all_of(left.fails, right.holds))),
         lambda: _bounded(any_of(all_of(left.holds, right.holds), all_of(left.fails, right.fails))),
         lambda: _bounded(all_of(left.fine, right.fine)),
@@ -188,16 +188,16 @@ def _bounded(part: Filter) -> Filter:
         part_of, depth = waiting.pop()
         seen += 1
         if seen > LARGEST or depth > DEEPEST:
-            raise TooLarge
+            raise ExpressionTooLarge
         if isinstance(part_of, ast.And | ast.Or):
             waiting += [(each, depth + 1) for each in part_of.parts]
     return part
 
 
 def untrue(made: Filter) -> Filter:
-    """Where a filter is not true: false or unknown, no matter which."""
+    """The filter for: another one is not true, i.e. false or unknown."""
     match made:
-        case ast.Truth(value):
+        case ast.TruthLiteral(value):
             return FALSE if value else TRUE
         case ast.And(parts):
             return any_of(*map(untrue, parts))
@@ -215,9 +215,9 @@ def untrue(made: Filter) -> Filter:
 
 
 def _viewed(test: Any) -> list[ast.View]:
-    """What a test reads: it is unknown only where one of these is null."""
+    """The views that a test reads: it is unknown only if one of these is null."""
     operands = (test.left, test.right) if isinstance(test, Comparison) else (test.operand,)
-    whole = (each.attribute if isinstance(each, ast.Quantified) else each for each in operands)
+    whole = (each.attribute if isinstance(each, ast.QuantifiedAttribute) else each for each in operands)
     return [each for each in whole if isinstance(each, ast.View)]
 
 
@@ -229,7 +229,7 @@ def _flattened(parts: Iterable[Filter], node: type[ast.And] | type[ast.Or]) -> l
 
 
 def _with_one_list(parts: list[Filter]) -> list[Filter]:
-    """`x = a or x in (b, c)` is one list."""
+    """Merge `x = a or x in (b, c)` into one list."""
     listed: dict[ast.Operand, dict[ast.Constant, None]] = {}
     for part in parts:
         listed.setdefault(_listed(part)[0], {}).update(dict.fromkeys(_listed(part)[1]))
@@ -244,7 +244,7 @@ def _with_one_list(parts: list[Filter]) -> list[Filter]:
 
 
 def _with_one_exclusion(parts: list[Filter]) -> list[Filter]:
-    """`x != a and x not in (b, c)` is one list."""
+    """Merge `x != a and x not in (b, c)` into one list."""
     inside = [_excluded(part) for part in parts]
     if sum(each is not None for each in inside) < 2:
         return parts
@@ -262,7 +262,7 @@ def _excluded(part: Filter) -> Filter | None:
 
 
 def none_of(test: Filter) -> Filter:
-    """`not x = a` is `x != a`, but not if it is about some element of a list."""
+    """The negation of a test: `not x = a` as `x != a`, but not for a test of some element of a list."""
     match test:
         case Comparison(ast.View() as view, Comparator.EQ, ast.Literal(value)):
             return different(view, value)
@@ -270,7 +270,7 @@ def none_of(test: Filter) -> Filter:
 
 
 def _listed(part: Filter) -> tuple[ast.Operand, tuple[ast.Constant, ...]]:
-    """The texts that a part compares something with."""
+    """The operand and the constants of a part that is an equality or a list."""
     match part:
         case Comparison(operand, Comparator.EQ, ast.Literal(str() as value)):
             return operand, (value,)
@@ -280,14 +280,14 @@ def _listed(part: Filter) -> tuple[ast.Operand, tuple[ast.Constant, ...]]:
 
 
 def _implies_one(part: Filter, alternatives: set[Filter], there: frozenset[str]) -> bool:
-    """Wherever the part holds, so does another alternative, as far as it is easily seen."""
+    """Whether the part implies another alternative, as far as that is easily seen."""
     if isinstance(part, ast.And) and not alternatives.isdisjoint(part.parts):
         return True
     return bool(there) and _presence_of(part) is None and not there.isdisjoint(_needs(part))
 
 
 def _presence_of(part: Filter) -> str | None:
-    """The attribute whose presence is all that a part asks for."""
+    """The attribute, if a part tests only its presence."""
     match part:
         case ast.Not(ast.IsNull(ast.View("text", attribute))):
             return attribute.path
@@ -295,7 +295,7 @@ def _presence_of(part: Filter) -> str | None:
 
 
 def _needs(part: Filter) -> frozenset[str]:
-    """Attributes that are there wherever the part holds."""
+    """The attributes that are present whenever the part holds."""
     match part:
         case ast.And(parts):
             return frozenset().union(*map(_needs, parts))
@@ -306,13 +306,13 @@ def _needs(part: Filter) -> frozenset[str]:
         case ast.In(operand) | ast.TextTest(operand) | ast.Range(operand):
             return _read_by(operand)
         case ast.Not(ast.IsNull(operand) | Comparison(operand) | ast.In(operand) | ast.TextTest(operand)):
-            # Of an attribute that is null nothing can be found, which `not any(…)` takes for an answer.
+            # A null attribute has no leaves, for which `not any(…)` is true.
             return _read_by(operand) if isinstance(operand, ast.View) else frozenset()
     return frozenset()
 
 
 def _read_by(operand: ast.Operand) -> frozenset[str]:
     match operand:
-        case ast.View("text" | "integer", attribute) | ast.Quantified("any", ast.View(_, attribute)):
+        case ast.View("text" | "integer", attribute) | ast.QuantifiedAttribute("any", ast.View(_, attribute)):
             return frozenset((attribute.path,))
     return frozenset()

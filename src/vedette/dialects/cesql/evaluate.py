@@ -1,7 +1,7 @@
-"""What is an expression of one event, and what went wrong on the way? (3.1 to 3.7 of the specification)
+"""Evaluates an expression on one event: its value and its errors (3.1 to 3.7 of the specification).
 
-Every expression has a value, also where something went wrong. An operator or function of which an operand went wrong
-has the zero value of its type; one that cannot cast an operand goes on with the value that the cast has then.
+Every expression has a value, also after an error. An operator or function with an error in an operand has the zero
+value of its type; one that cannot cast an operand continues with the value that the failed cast gives.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from typing import Any, Final, NamedTuple
 from vedette.dialects.cesql.functions import find
 from vedette.dialects.cesql.likes import is_like
 from vedette.dialects.cesql.nodes import (
-    Arithmetic,
-    Attribute,
-    Call,
-    Comparison,
-    Exists,
-    Expression,
-    In,
-    Like,
-    Literal,
-    Logic,
-    Negate,
-    Not,
+    CesqlArithmetic,
+    CesqlAttribute,
+    CesqlCall,
+    CesqlComparison,
+    CesqlExists,
+    CesqlExpression,
+    CesqlIn,
+    CesqlLike,
+    CesqlLiteral,
+    CesqlLogic,
+    CesqlNegate,
+    CesqlNot,
     Value,
 )
 from vedette.dialects.cesql.parser import INTEGERS, parse
@@ -31,8 +31,8 @@ from vedette.dialects.cesql.values import (
     NO_ATTRIBUTES,
     REQUIRED,
     ZERO,
+    CesqlType,
     ErrorKind,
-    Kind,
     attribute,
     cast,
     kind_of,
@@ -40,60 +40,60 @@ from vedette.dialects.cesql.values import (
 )
 
 
-class Problem(NamedTuple):
-    """One thing that went wrong."""
+class CesqlProblem(NamedTuple):
+    """One error of an evaluation."""
 
     kind: ErrorKind
     message: str
 
 
-class Result(NamedTuple):
-    """The value, and what went wrong."""
+class CesqlResult(NamedTuple):
+    """The value and the errors of an evaluation."""
 
     value: Value
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[CesqlProblem, ...] = ()
 
     @property
     def holds(self) -> bool:
-        """The event passes, if the expression is a filter: it is the Boolean true, and nothing went wrong."""
+        """Whether the event passes, if the expression is a filter: it is the Boolean true, without errors."""
         return self.value is True and not self.problems
 
 
-def evaluate(expression: str | Expression, event: Mapping[str, Any]) -> Result:
-    """The value of an expression for a CloudEvent, whose attributes are the event's; DialectError if it is none."""
+def evaluate(expression: str | CesqlExpression, event: Mapping[str, Any]) -> CesqlResult:
+    """Evaluate an expression for a CloudEvent, whose attributes are the event's; DialectError if it is not one."""
     node = parse(expression) if isinstance(expression, str) else expression
-    evaluation = _Evaluation(event)
+    evaluation = _CesqlEvaluation(event)
     value = evaluation.value(node)
-    return Result(value, tuple(evaluation.problems))
+    return CesqlResult(value, tuple(evaluation.problems))
 
 
-class _Evaluation:
-    """One event, and the problems so far."""
+class _CesqlEvaluation:
+    """The evaluation of one event, with the errors so far."""
 
     def __init__(self, event: Mapping[str, Any]) -> None:
         self.event = event
-        self.problems: list[Problem] = []
+        self.problems: list[CesqlProblem] = []
 
-    def value(self, node: Expression) -> Value:
+    def value(self, node: CesqlExpression) -> Value:
         return _VALUES[type(node)](self, node)
 
-    def literal(self, node: Literal) -> Value:
+    def literal(self, node: CesqlLiteral) -> Value:
         return node.value
 
-    def attribute(self, node: Attribute) -> Value:
+    def attribute(self, node: CesqlAttribute) -> Value:
         found = attribute(self.event, node.name)
         if found is None:
             self.wrong(ErrorKind.MISSING_ATTRIBUTE, f"the event has no attribute {node.name!r}")
-            return False  # a type that nothing says is Boolean
+            return False  # an unknown type is Boolean
         return found
 
-    def operands(self, *nodes: Expression) -> list[Value] | None:
-        """Their values, or None if something went wrong in one of them."""
+    def operands(self, *nodes: CesqlExpression) -> list[Value] | None:
+        """The values of operands, or None if one of them has an error."""
         before = len(self.problems)
         values = [self.value(node) for node in nodes]
         return values if len(self.problems) == before else None
 
-    def cast(self, value: Value, kind: Kind) -> Any:
+    def cast(self, value: Value, kind: CesqlType) -> Any:
         if kind_of(value) is kind:
             return value
         made = cast(value, kind)
@@ -102,15 +102,15 @@ class _Evaluation:
         return made.value
 
     def wrong(self, kind: ErrorKind, message: str) -> None:
-        self.problems.append(Problem(kind, message))
+        self.problems.append(CesqlProblem(kind, message))
 
     # ------------------------------------------------------------ Boolean
 
-    def exists(self, node: Exists) -> bool:
+    def exists(self, node: CesqlExists) -> bool:
         return node.name in REQUIRED or (node.name not in NO_ATTRIBUTES and self.event.get(node.name) is not None)
 
-    def logic(self, node: Logic) -> bool:
-        """AND, or OR: the value that decides ends it. Two parts are one operand of what comes behind them."""
+    def logic(self, node: CesqlLogic) -> bool:
+        """AND, or OR: the value that decides ends it. The parts so far are the left operand of the next one."""
         if node.op == "XOR":
             return self.exclusive(node.parts)
         decides, parts = node.op == "OR", node.parts
@@ -121,41 +121,41 @@ class _Evaluation:
             found = self.operands(part)
             if found is None:
                 return False
-            value = self.cast(found[0], Kind.BOOLEAN)
+            value = self.cast(found[0], CesqlType.BOOLEAN)
             if value is decides:
                 return value if len(parts) == 2 or len(self.problems) == before else False
         return value
 
-    def exclusive(self, parts: tuple[Expression, ...]) -> bool:
+    def exclusive(self, parts: tuple[CesqlExpression, ...]) -> bool:
         values = self.operands(*parts)
-        return values is not None and sum(self.cast(value, Kind.BOOLEAN) for value in values) % 2 == 1
+        return values is not None and sum(self.cast(value, CesqlType.BOOLEAN) for value in values) % 2 == 1
 
-    def inverse(self, node: Not) -> bool:
+    def inverse(self, node: CesqlNot) -> bool:
         values = self.operands(node.operand)
         if values is None:
             return False
-        if kind_of(values[0]) is Kind.INTEGER:  # as the conformance cases have it
+        if kind_of(values[0]) is CesqlType.INTEGER:  # as the conformance cases have it
             self.wrong(ErrorKind.CAST, f"NOT takes a Boolean, and {values[0]} is an Integer")
             return True
-        return not self.cast(values[0], Kind.BOOLEAN)
+        return not self.cast(values[0], CesqlType.BOOLEAN)
 
-    def comparison(self, node: Comparison) -> bool:
+    def comparison(self, node: CesqlComparison) -> bool:
         values = self.operands(node.left, node.right)
         if values is None:
             return False
         left, right = values
         if node.op in ("=", "!="):
             return (self.cast(left, kind_of(right)) == right) is (node.op == "=")
-        x, y = self.cast(left, Kind.INTEGER), self.cast(right, Kind.INTEGER)
+        x, y = self.cast(left, CesqlType.INTEGER), self.cast(right, CesqlType.INTEGER)
         if node.op in ("<", "<="):
             return bool(x < y or (node.op == "<=" and x == y))
         return bool(x > y or (node.op == ">=" and x == y))
 
-    def like(self, node: Like) -> bool:
+    def like(self, node: CesqlLike) -> bool:
         values = self.operands(node.operand)
         return values is not None and is_like(to_string(values[0]), node.pattern) is not node.negated
 
-    def among(self, node: In) -> bool:
+    def among(self, node: CesqlIn) -> bool:
         values = self.operands(node.operand, *node.items)
         if values is None:
             return False
@@ -165,15 +165,15 @@ class _Evaluation:
 
     # ------------------------------------------------------------ Integer
 
-    def negative(self, node: Negate) -> int:
+    def negative(self, node: CesqlNegate) -> int:
         values = self.operands(node.operand)
-        return 0 if values is None else self.fitting(-self.cast(values[0], Kind.INTEGER))
+        return 0 if values is None else self.fitting(-self.cast(values[0], CesqlType.INTEGER))
 
-    def arithmetic(self, node: Arithmetic) -> int:
+    def arithmetic(self, node: CesqlArithmetic) -> int:
         values = self.operands(node.left, node.right)
         if values is None:
             return 0
-        x, y = (self.cast(value, Kind.INTEGER) for value in values)
+        x, y = (self.cast(value, CesqlType.INTEGER) for value in values)
         match node.op:
             case "+":
                 return self.fitting(x + y)
@@ -195,7 +195,7 @@ class _Evaluation:
 
     # ------------------------------------------------------------ functions
 
-    def call(self, node: Call) -> Value:
+    def call(self, node: CesqlCall) -> Value:
         function = find(node.name, len(node.arguments))
         if function is None:
             count = len(node.arguments)
@@ -212,16 +212,16 @@ class _Evaluation:
         return found.value
 
 
-_VALUES: Final[Mapping[type, Callable[[_Evaluation, Any], Value]]] = {
-    Literal: _Evaluation.literal,
-    Attribute: _Evaluation.attribute,
-    Exists: _Evaluation.exists,
-    Logic: _Evaluation.logic,
-    Not: _Evaluation.inverse,
-    Comparison: _Evaluation.comparison,
-    Like: _Evaluation.like,
-    In: _Evaluation.among,
-    Negate: _Evaluation.negative,
-    Arithmetic: _Evaluation.arithmetic,
-    Call: _Evaluation.call,
+_VALUES: Final[Mapping[type, Callable[[_CesqlEvaluation, Any], Value]]] = {
+    CesqlLiteral: _CesqlEvaluation.literal,
+    CesqlAttribute: _CesqlEvaluation.attribute,
+    CesqlExists: _CesqlEvaluation.exists,
+    CesqlLogic: _CesqlEvaluation.logic,
+    CesqlNot: _CesqlEvaluation.inverse,
+    CesqlComparison: _CesqlEvaluation.comparison,
+    CesqlLike: _CesqlEvaluation.like,
+    CesqlIn: _CesqlEvaluation.among,
+    CesqlNegate: _CesqlEvaluation.negative,
+    CesqlArithmetic: _CesqlEvaluation.arithmetic,
+    CesqlCall: _CesqlEvaluation.call,
 }

@@ -1,4 +1,4 @@
-"""Text -> tokens of CloudEvents SQL. What is no token is refused here, with its place."""
+"""Splits a text of CloudEvents SQL into tokens; anything else is refused here, with its position."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 from vedette.errors import DialectError
 
 
-class Kind(enum.Enum):
-    """What a token is; a keyword or sign is known by its text."""
+class CesqlTokenKind(enum.Enum):
+    """The kinds of tokens; a keyword or sign is identified by its text."""
 
     KEYWORD = "keyword"
     WORD = "word"  # an attribute or a function
@@ -20,17 +20,17 @@ class Kind(enum.Enum):
     END = "end"
 
 
-class Token(NamedTuple):
-    """A token with what it stands for: a keyword in upper case, a string without its quotes."""
+class CesqlToken(NamedTuple):
+    """A token with its value: a keyword in upper case, a string without its quotes."""
 
-    kind: Kind
+    kind: CesqlTokenKind
     text: str
     start: int
     end: int
 
     def says(self, *texts: str) -> bool:
-        """Whether it is one of these keywords or signs."""
-        return self.text in texts and self.kind in (Kind.KEYWORD, Kind.SIGN)
+        """Whether the token is one of these keywords or signs."""
+        return self.text in texts and self.kind in (CesqlTokenKind.KEYWORD, CesqlTokenKind.SIGN)
 
 
 KEYWORDS: Final = frozenset({"AND", "OR", "XOR", "NOT", "LIKE", "EXISTS", "IN", "TRUE", "FALSE"})
@@ -57,9 +57,9 @@ _HINTS: Final = {
 }
 
 
-def scan(text: str) -> list[Token]:
+def scan(text: str) -> list[CesqlToken]:
     """All tokens of a text; the last one is the end. Linear in its length."""
-    found: list[Token] = []
+    found: list[CesqlToken] = []
     place = _spaces(text, 0)
     while place < len(text):
         match = _TOKEN.match(text, place)
@@ -67,7 +67,7 @@ def scan(text: str) -> list[Token]:
             raise _no_token(text, place)
         found.append(_token(match.group(), place, match.end()))
         place = _spaces(text, match.end())
-    found.append(Token(Kind.END, "", len(text), len(text)))
+    found.append(CesqlToken(CesqlTokenKind.END, "", len(text), len(text)))
     return found
 
 
@@ -76,19 +76,21 @@ def _spaces(text: str, place: int) -> int:
     return place if spaces is None else spaces.end()
 
 
-def _token(found: str, start: int, end: int) -> Token:
+def _token(found: str, start: int, end: int) -> CesqlToken:
     first = found[0]
     if first in "'\"":
-        return Token(Kind.STRING, _ESCAPED.sub(lambda pair: _unescaped(pair, first), found[1:-1]), start, end)
+        return CesqlToken(
+            CesqlTokenKind.STRING, _ESCAPED.sub(lambda pair: _unescaped(pair, first), found[1:-1]), start, end
+        )
     if not (first.isalnum() or first == "_"):
-        return Token(Kind.SIGN, found, start, end)
+        return CesqlToken(CesqlTokenKind.SIGN, found, start, end)
     if found.upper() in KEYWORDS:
-        return Token(Kind.KEYWORD, found.upper(), start, end)
-    return Token(Kind.INTEGER if found.isdigit() else Kind.WORD, found, start, end)
+        return CesqlToken(CesqlTokenKind.KEYWORD, found.upper(), start, end)
+    return CesqlToken(CesqlTokenKind.INTEGER if found.isdigit() else CesqlTokenKind.WORD, found, start, end)
 
 
 def _unescaped(pair: re.Match[str], quote: str) -> str:
-    """A backslash makes a quote one that does not end the string; before everything else it is a backslash."""
+    """Resolve escapes: a backslash before a quote keeps it from ending the string; elsewhere it is a backslash."""
     return quote if pair.group(1) == quote else pair.group()
 
 

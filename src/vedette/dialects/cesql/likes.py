@@ -1,4 +1,4 @@
-"""Patterns of LIKE in CloudEvents SQL: `%` any text, `_` one character, `\\%` and `\\_` these signs themselves.
+"""LIKE patterns of CloudEvents SQL: `%` any text, `_` one character, `\\%` and `\\_` these signs themselves.
 
 Before anything else a backslash is a backslash, which Vedette's own patterns do not allow.
 """
@@ -9,23 +9,23 @@ import functools
 import re
 from typing import Final
 
-from vedette.language.likes import Piece, Wildcard, pieces
+from vedette.language.likes import LikePiece, LikeWildcard, pieces
 
 _BACKSLASH: Final = re.compile(r"\\([%_]?)")
 
 
 def own_pattern(pattern: str) -> str:
-    """The same as a pattern of Vedette's language."""
+    """The equivalent pattern of Vedette's language."""
     return _BACKSLASH.sub(lambda found: found.group() if found.group(1) else r"\\", pattern)
 
 
-def parts_of(pattern: str) -> list[Piece]:
-    """Plain texts and wildcards in turn."""
+def parts_of(pattern: str) -> list[LikePiece]:
+    """Split a pattern into plain texts and wildcards."""
     return pieces(own_pattern(pattern))
 
 
 def is_like(text: str, pattern: str) -> bool:
-    """Whether the whole text is as the pattern says."""
+    """Whether the whole text matches the pattern."""
     segments = _segments(pattern)
     first, last = segments[0], segments[-1]
     if len(segments) == 1:
@@ -33,7 +33,7 @@ def is_like(text: str, pattern: str) -> bool:
     place, end = first.length, len(text) - last.length
     if place > end or not first.at(text, 0) or not last.at(text, end):
         return False
-    for segment in segments[1:-1]:  # each where it comes first: what is behind it then has the most room
+    for segment in segments[1:-1]:  # each at its first occurrence, which leaves the most text for those after it
         found = segment.search(text, place, end)
         if found is None:
             return False
@@ -41,12 +41,12 @@ def is_like(text: str, pattern: str) -> bool:
     return True
 
 
-class _Segment:
-    """What stands between two `%`, which is of one length: so no search has to go back."""
+class _LikeSegment:
+    """The part of a pattern between two `%`; its length is fixed, so the search never backtracks."""
 
-    def __init__(self, parts: list[Piece]) -> None:
-        self.length = sum(1 if isinstance(part, Wildcard) else len(part) for part in parts)
-        written = ("." if isinstance(part, Wildcard) else re.escape(part) for part in parts)
+    def __init__(self, parts: list[LikePiece]) -> None:
+        self.length = sum(1 if isinstance(part, LikeWildcard) else len(part) for part in parts)
+        written = ("." if isinstance(part, LikeWildcard) else re.escape(part) for part in parts)
         compiled = re.compile("".join(written), re.DOTALL)
         self.search, self._match = compiled.search, compiled.match
 
@@ -55,11 +55,11 @@ class _Segment:
 
 
 @functools.lru_cache(maxsize=4_096)
-def _segments(pattern: str) -> list[_Segment]:
-    found: list[list[Piece]] = [[]]
+def _segments(pattern: str) -> list[_LikeSegment]:
+    found: list[list[LikePiece]] = [[]]
     for part in parts_of(pattern):
-        if part is Wildcard.ANY:
+        if part is LikeWildcard.ANY:
             found.append([])
         else:
             found[-1].append(part)
-    return [_Segment(parts) for parts in found]
+    return [_LikeSegment(parts) for parts in found]

@@ -1,8 +1,8 @@
-"""What a CloudEvents SQL expression says: plain, frozen nodes, each with its place in the text.
+"""The syntax tree of CloudEvents SQL: plain, frozen nodes, each with its span of the text.
 
     Literal Attribute | Exists Not Negate | Logic Comparison Arithmetic Like In | Call
 
-The span of what stood in parentheses takes them in, so that it is the text of a whole expression.
+The span of a parenthesised expression includes the parentheses, so that it is the text of a whole expression.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from vedette.language.ast import Span
 
 Value: TypeAlias = str | int | bool  # String, Integer (of 32 bits), Boolean
 Connective: TypeAlias = OneOf["AND", "OR", "XOR"]
-Comparator: TypeAlias = OneOf["=", "!=", "<", "<=", ">", ">="]
+CesqlComparator: TypeAlias = OneOf["=", "!=", "<", "<=", ">", ">="]
 Sign: TypeAlias = OneOf["+", "-", "*", "/", "%"]
 
 
@@ -24,7 +24,7 @@ def _span() -> Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Literal:
+class CesqlLiteral:
     """A constant."""
 
     value: Value
@@ -32,7 +32,7 @@ class Literal:
 
 
 @dataclass(frozen=True, slots=True)
-class Attribute:
+class CesqlAttribute:
     """The value of a context attribute, by its name in lower case."""
 
     name: str
@@ -40,7 +40,7 @@ class Attribute:
 
 
 @dataclass(frozen=True, slots=True)
-class Exists:
+class CesqlExists:
     """`EXISTS subject`."""
 
     name: str
@@ -48,96 +48,115 @@ class Exists:
 
 
 @dataclass(frozen=True, slots=True)
-class Not:
+class CesqlNot:
     """`NOT x`."""
 
-    operand: Expression
+    operand: CesqlExpression
     span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class Negate:
+class CesqlNegate:
     """`-x`."""
 
-    operand: Expression
+    operand: CesqlExpression
     span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class Logic:
-    """`x AND y AND …`: two parts or more, taken together from the left."""
+class CesqlLogic:
+    """`x AND y AND …`: two parts or more, associated from the left."""
 
     op: Connective
-    parts: tuple[Expression, ...]
+    parts: tuple[CesqlExpression, ...]
     span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class CesqlComparison:
     """`x = y`; `<>` is `!=`."""
 
-    op: Comparator
-    left: Expression
-    right: Expression
+    op: CesqlComparator
+    left: CesqlExpression
+    right: CesqlExpression
     span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class Arithmetic:
+class CesqlArithmetic:
     """`x + y`."""
 
     op: Sign
-    left: Expression
-    right: Expression
+    left: CesqlExpression
+    right: CesqlExpression
     span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class Like:
+class CesqlLike:
     """`x LIKE 'a%'`, or `x NOT LIKE 'a%'`."""
 
-    operand: Expression
+    operand: CesqlExpression
     pattern: str
     negated: bool = False
     span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class In:
+class CesqlIn:
     """`x IN (y, z)`, or `x NOT IN (y, z)`."""
 
-    operand: Expression
-    items: tuple[Expression, ...]
+    operand: CesqlExpression
+    items: tuple[CesqlExpression, ...]
     negated: bool = False
     span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """`LENGTH(x)`: the name is in upper case, and perhaps that of no function."""
+class CesqlCall:
+    """`LENGTH(x)`: the name is in upper case; there may be no such function."""
 
     name: str
-    arguments: tuple[Expression, ...]
+    arguments: tuple[CesqlExpression, ...]
     span: Span = _span()
 
 
-Expression: TypeAlias = Literal | Attribute | Exists | Not | Negate | Logic | Comparison | Arithmetic | Like | In | Call
+CesqlExpression: TypeAlias = (
+    CesqlLiteral
+    | CesqlAttribute
+    | CesqlExists
+    | CesqlNot
+    | CesqlNegate
+    | CesqlLogic
+    | CesqlComparison
+    | CesqlArithmetic
+    | CesqlLike
+    | CesqlIn
+    | CesqlCall
+)
 
-MIRRORED: Final[dict[Comparator, Comparator]] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+MIRRORED: Final[dict[CesqlComparator, CesqlComparator]] = {
+    "=": "=",
+    "!=": "!=",
+    "<": ">",
+    "<=": ">=",
+    ">": "<",
+    ">=": "<=",
+}
 
 
-def children(node: Expression) -> tuple[Expression, ...]:
-    """The expressions that a node is made of, from left to right."""
+def children(node: CesqlExpression) -> tuple[CesqlExpression, ...]:
+    """The operands of a node, from left to right."""
     match node:
-        case Not(operand) | Negate(operand) | Like(operand):
+        case CesqlNot(operand) | CesqlNegate(operand) | CesqlLike(operand):
             return (operand,)
-        case Comparison(_, left, right) | Arithmetic(_, left, right):
+        case CesqlComparison(_, left, right) | CesqlArithmetic(_, left, right):
             return (left, right)
-        case Logic(_, parts):
+        case CesqlLogic(_, parts):
             return parts
-        case In(operand, items):
+        case CesqlIn(operand, items):
             return (operand, *items)
-        case Call(_, arguments):
+        case CesqlCall(_, arguments):
             return arguments
         case _:
             return ()

@@ -1,7 +1,7 @@
-"""Text -> nodes of CloudEvents SQL: the grammar of its specification (2.1 to 2.4), with the precedence of 3.6.
+"""Parses CloudEvents SQL: the grammar of its specification (2.1 to 2.4), with the precedence of 3.6.
 
 Functions, then `NOT` and `-`, then LIKE, EXISTS and IN, then `* / %`, `+ -`, comparisons, and at last AND, OR and XOR,
-which are equal. Operators of one kind are taken from left to right.
+which are equal. Operators of one kind associate from the left.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final, cast
 
-from vedette.dialects.cesql.lexer import Kind, Token, scan
+from vedette.dialects.cesql.lexer import CesqlToken, CesqlTokenKind, scan
 from vedette.dialects.cesql.nodes import (
-    Arithmetic,
-    Attribute,
-    Call,
-    Comparison,
-    Exists,
-    Expression,
-    In,
-    Like,
-    Literal,
-    Logic,
-    Negate,
-    Not,
+    CesqlArithmetic,
+    CesqlAttribute,
+    CesqlCall,
+    CesqlComparison,
+    CesqlExists,
+    CesqlExpression,
+    CesqlIn,
+    CesqlLike,
+    CesqlLiteral,
+    CesqlLogic,
+    CesqlNegate,
+    CesqlNot,
     children,
 )
 from vedette.errors import DialectError, LimitError
@@ -34,7 +34,7 @@ from vedette.language.hints import similar
 
 TEXT_CHARACTERS: Final = 128 * 1024
 NESTING: Final = 64  # parentheses, `NOT`s, signs, arguments inside one another
-HEIGHT: Final = 64  # of what a text says, as a tree: also long chains of operators of several kinds
+HEIGHT: Final = 64  # depth of the syntax tree, which long chains of operators of several kinds reach, too
 _WRAPPING: Final = 32
 INTEGERS: Final = range(-(2**31), 2**31)
 
@@ -43,15 +43,15 @@ _ATTRIBUTE: Final = re.compile(r"[A-Za-z0-9]+\Z")
 
 
 @functools.lru_cache(maxsize=16_384)
-def parse(text: str, *, wrapped: bool = False) -> Expression:
-    """What an expression says; DialectError shows what is wrong and where, LimitError refuses what costs too much.
+def parse(text: str, *, wrapped: bool = False) -> CesqlExpression:
+    """Parse an expression; DialectError shows what is wrong and where, LimitError refuses what costs too much.
 
-    `wrapped`: what is needed to leave a part of another expression to an operator may stand around it.
+    `wrapped` allows for what is added around a part of another expression that is left to an operator.
     """
     room = _WRAPPING if wrapped else 0
     if len(text) > TEXT_CHARACTERS + room:
         raise LimitError(f"an expression of {len(text):,} characters: the limit is {TEXT_CHARACTERS:,}")
-    root = _Parser(text, NESTING + room).whole()
+    root = _CesqlParser(text, NESTING + room).whole()
     if _height(root) > HEIGHT + room:
         raise LimitError(
             f"more than {HEIGHT} operators inside one another", text=text, hint="split it into several subscriptions"
@@ -59,7 +59,7 @@ def parse(text: str, *, wrapped: bool = False) -> Expression:
     return root
 
 
-class _Parser:
+class _CesqlParser:
     """A cursor over tokens; every method reads one rule of the grammar."""
 
     def __init__(self, text: str, nesting: int) -> None:
@@ -70,36 +70,36 @@ class _Parser:
         self.depth = 0
 
     @property
-    def token(self) -> Token:
+    def token(self) -> CesqlToken:
         return self.tokens[self.at]
 
-    def whole(self) -> Expression:
-        if self.token.kind is Kind.END:
+    def whole(self) -> CesqlExpression:
+        if self.token.kind is CesqlTokenKind.END:
             raise self.error("there is no expression", self.token, "such as type = 'com.example.created'")
         found = self.logic()
-        self.take(Kind.END, "an operator such as AND, = or LIKE")
+        self.take(CesqlTokenKind.END, "an operator such as AND, = or LIKE")
         return found
 
-    def logic(self) -> Expression:
+    def logic(self) -> CesqlExpression:
         left = self.comparison()
         while self.token.says("AND", "OR", "XOR"):
             op = self.take().text
             right = self.comparison()
-            # What is taken together from the left is one node as long as the operator is the same.
-            parts = left.parts if isinstance(left, Logic) and left.op == op else (left,)
-            left = Logic(cast("Any", op), (*parts, right), _over(left, right))
+            # Operands are collected in one node as long as the operator is the same.
+            parts = left.parts if isinstance(left, CesqlLogic) and left.op == op else (left,)
+            left = CesqlLogic(cast("Any", op), (*parts, right), _over(left, right))
         return left
 
-    def comparison(self) -> Expression:
-        return self._chain(self.additive, ("=", "!=", "<>", "<", "<=", ">", ">="), Comparison)
+    def comparison(self) -> CesqlExpression:
+        return self._chain(self.additive, ("=", "!=", "<>", "<", "<=", ">", ">="), CesqlComparison)
 
-    def additive(self) -> Expression:
-        return self._chain(self.multiplicative, ("+", "-"), Arithmetic)
+    def additive(self) -> CesqlExpression:
+        return self._chain(self.multiplicative, ("+", "-"), CesqlArithmetic)
 
-    def multiplicative(self) -> Expression:
-        return self._chain(self.tested, ("*", "/", "%"), Arithmetic)
+    def multiplicative(self) -> CesqlExpression:
+        return self._chain(self.tested, ("*", "/", "%"), CesqlArithmetic)
 
-    def _chain(self, operand: Callable[[], Expression], signs: tuple[str, ...], node: Any) -> Expression:
+    def _chain(self, operand: Callable[[], CesqlExpression], signs: tuple[str, ...], node: Any) -> CesqlExpression:
         left = operand()
         while self.token.says(*signs):
             sign = self.take().text
@@ -107,8 +107,8 @@ class _Parser:
             left = node("!=" if sign == "<>" else sign, left, right, _over(left, right))
         return left
 
-    def tested(self) -> Expression:
-        """An operand, with any number of LIKE and IN behind it."""
+    def tested(self) -> CesqlExpression:
+        """An operand, with any number of LIKE and IN after it."""
         found = self.unary()
         while self.token.says("NOT", "LIKE", "IN"):
             negated = self.token.says("NOT")
@@ -116,34 +116,36 @@ class _Parser:
                 self.take()
             if self.token.says("LIKE"):
                 self.take()
-                pattern = self.take(Kind.STRING, "a pattern", "the pattern of LIKE is a string: LIKE 'com.example.%'")
-                found = Like(found, pattern.text, negated, Span(found.span.start, pattern.end))
+                pattern = self.take(
+                    CesqlTokenKind.STRING, "a pattern", "the pattern of LIKE is a string: LIKE 'com.example.%'"
+                )
+                found = CesqlLike(found, pattern.text, negated, Span(found.span.start, pattern.end))
             elif self.token.says("IN"):
                 self.take()
                 items = self.listed("a set", least=1)
-                found = In(found, items, negated, Span(found.span.start, self.tokens[self.at - 1].end))
+                found = CesqlIn(found, items, negated, Span(found.span.start, self.tokens[self.at - 1].end))
             else:
                 raise self.unexpected("LIKE or IN")
         return found
 
-    def unary(self) -> Expression:
+    def unary(self) -> CesqlExpression:
         token = self.token
         if token.says("NOT"):
             self.take()
             operand = self.deeper(self.unary)
-            return Not(operand, Span(token.start, operand.span.end))
+            return CesqlNot(operand, Span(token.start, operand.span.end))
         if token.says("+", "-"):
             behind = self.tokens[self.at + 1]
-            if behind.kind is Kind.INTEGER and behind.start == token.end:
+            if behind.kind is CesqlTokenKind.INTEGER and behind.start == token.end:
                 self.take()
                 return self.integer(token)
             if token.says("-"):
                 self.take()
                 operand = self.deeper(self.unary)
-                return Negate(operand, Span(token.start, operand.span.end))
+                return CesqlNegate(operand, Span(token.start, operand.span.end))
         return self.primary()
 
-    def primary(self) -> Expression:
+    def primary(self) -> CesqlExpression:
         token = self.token
         span = Span(token.start, token.end)
         if token.says("("):
@@ -153,29 +155,29 @@ class _Parser:
         if token.says("EXISTS"):
             self.take()
             name = self.name("EXISTS is followed by the name of an attribute: EXISTS subject")
-            return Exists(name.text.lower(), Span(token.start, name.end))
+            return CesqlExists(name.text.lower(), Span(token.start, name.end))
         if token.says("TRUE", "FALSE"):
-            return Literal(self.take().text == "TRUE", span)
-        if token.kind is Kind.STRING:
+            return CesqlLiteral(self.take().text == "TRUE", span)
+        if token.kind is CesqlTokenKind.STRING:
             self.take()
-            if self.token.kind is Kind.STRING and self.token.start == token.end:
+            if self.token.kind is CesqlTokenKind.STRING and self.token.start == token.end:
                 hint = "a quote inside a string is written with a backslash: 'it\\'s'"
                 raise self.error("a second string right behind the first", self.token, hint)
-            return Literal(token.text, span)
-        if token.kind is Kind.INTEGER:
+            return CesqlLiteral(token.text, span)
+        if token.kind is CesqlTokenKind.INTEGER:
             return self.integer()
-        if token.kind is Kind.WORD and self.tokens[self.at + 1].says("("):
+        if token.kind is CesqlTokenKind.WORD and self.tokens[self.at + 1].says("("):
             return self.call()
-        return Attribute(self.name().text.lower(), span)
+        return CesqlAttribute(self.name().text.lower(), span)
 
-    def integer(self, sign: Token | None = None) -> Literal:
+    def integer(self, sign: CesqlToken | None = None) -> CesqlLiteral:
         token = self.take()
         span = Span(token.start if sign is None else sign.start, token.end)
         digits = token.text.lstrip("0") or "0"
         if len(digits) <= 10:
             value = -int(digits) if sign is not None and sign.text == "-" else int(digits)
             if value in INTEGERS:
-                return Literal(value, span)
+                return CesqlLiteral(value, span)
         hint = f"from {INTEGERS[0]} to {INTEGERS[-1]}"
         raise DialectError(
             "an Integer has 32 bits, and this one is too large",
@@ -185,17 +187,17 @@ class _Parser:
             hint=hint,
         )
 
-    def call(self) -> Expression:
+    def call(self) -> CesqlExpression:
         token = self.take()
         if not _FUNCTION.match(token.text):
             raise self.error(f"{token.text!r} cannot be a function", token, "their names have letters and _ only")
         arguments = self.listed("the arguments", least=0)
-        return Call(token.text.upper(), arguments, Span(token.start, self.tokens[self.at - 1].end))
+        return CesqlCall(token.text.upper(), arguments, Span(token.start, self.tokens[self.at - 1].end))
 
-    def listed(self, what: str, *, least: int) -> tuple[Expression, ...]:
+    def listed(self, what: str, *, least: int) -> tuple[CesqlExpression, ...]:
         """Expressions in parentheses, between commas."""
         self.take("(", f"'(' before {what}")
-        found: list[Expression] = []
+        found: list[CesqlExpression] = []
         if least or not self.token.says(")"):
             found.append(self.deeper(self.logic))
             while self.token.says(","):
@@ -204,25 +206,25 @@ class _Parser:
         self.take(")", "',' or ')'")
         return tuple(found)
 
-    def name(self, hint: str | None = None) -> Token:
+    def name(self, hint: str | None = None) -> CesqlToken:
         token = self.token
-        if token.kind not in (Kind.WORD, Kind.INTEGER):
+        if token.kind not in (CesqlTokenKind.WORD, CesqlTokenKind.INTEGER):
             wanted = "an attribute" if hint else "an attribute, a constant, a function or '('"
             raise self.unexpected(wanted, hint)
         if not _ATTRIBUTE.match(token.text):
             raise self.error(f"{token.text!r} cannot be an attribute", token, "names have letters and digits only")
         return self.take()
 
-    def take(self, wanted: Kind | str | None = None, called: str = "", hint: str | None = None) -> Token:
-        """The token, which has to be of this kind or this sign, and on to the next."""
+    def take(self, wanted: CesqlTokenKind | str | None = None, called: str = "", hint: str | None = None) -> CesqlToken:
+        """Step over a token, which must be of this kind or this sign, and return it."""
         token = self.token
-        fits = wanted is None or (token.kind is wanted if isinstance(wanted, Kind) else token.says(wanted))
+        fits = wanted is None or (token.kind is wanted if isinstance(wanted, CesqlTokenKind) else token.says(wanted))
         if not fits:
             raise self.unexpected(called, hint)
         self.at += 1
         return token
 
-    def deeper(self, rule: Callable[[], Expression]) -> Expression:
+    def deeper(self, rule: Callable[[], CesqlExpression]) -> CesqlExpression:
         self.depth += 1
         if self.depth > self.nesting:
             raise LimitError(
@@ -237,21 +239,21 @@ class _Parser:
 
     def unexpected(self, wanted: str, hint: str | None = None) -> DialectError:
         token = self.token
-        found = "the end" if token.kind is Kind.END else repr(self.text[token.start : token.end])
+        found = "the end" if token.kind is CesqlTokenKind.END else repr(self.text[token.start : token.end])
         return self.error(f"expected {wanted}, found {found}", token, hint or self._hint())
 
-    def error(self, message: str, token: Token, hint: str | None = None) -> DialectError:
+    def error(self, message: str, token: CesqlToken, hint: str | None = None) -> DialectError:
         return DialectError(message, text=self.text, start=token.start, end=token.end, hint=hint)
 
     def _hint(self) -> str | None:
-        """What the writer may have meant."""
+        """A hint at what the writer may have meant."""
         token = self.token
         before = self.tokens[self.at - 1] if self.at else None
         if token.says("=") and before is not None and before.says("="):
             return "equality is written ="
         if token.says(")") and before is not None and before.says("("):
             return "there has to be something between the parentheses"
-        if token.kind is not Kind.WORD:
+        if token.kind is not CesqlTokenKind.WORD:
             return None
         word = token.text.upper()
         if word == "IS":
@@ -262,11 +264,11 @@ class _Parser:
         return f"did you mean {near}?" if near else None
 
 
-def _over(left: Expression, right: Expression) -> Span:
+def _over(left: CesqlExpression, right: CesqlExpression) -> Span:
     return Span(left.span.start, right.span.end)
 
 
-def _height(root: Expression) -> int:
+def _height(root: CesqlExpression) -> int:
     level, height = [root], 0
     while level and height <= HEIGHT + _WRAPPING:
         level, height = [child for node in level for child in children(node)], height + 1

@@ -1,6 +1,6 @@
-"""Values of CloudEvents SQL: its three types, the casts between them, and what an event has under a name.
+"""Values of CloudEvents SQL: its three types, the casts between them, and the attributes of events.
 
-A cast that cannot be done gives the value that the specification names (3.7), and says so.
+A cast that fails gives the value that the specification defines (3.7), and an error.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from vedette.dialects.cesql.nodes import Value
 from vedette.dialects.cesql.parser import INTEGERS
 from vedette.schema.readings import leaf, text_of
 
-# Of the JSON format of an event, what is no attribute.
+# Members of the JSON format of events that are not attributes.
 NO_ATTRIBUTES: Final = frozenset({"data", "data_base64"})
 REQUIRED: Final = frozenset({"id", "source", "specversion", "type"})
 # Attributes that the specification of CloudEvents defines: all are texts, URIs or times, which are Strings here.
@@ -23,8 +23,8 @@ STRINGS: Final = REQUIRED | {"datacontenttype", "dataschema", "subject", "time"}
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+\Z")
 
 
-class Kind(enum.Enum):
-    """The types."""
+class CesqlType(enum.Enum):
+    """The types of CloudEvents SQL."""
 
     STRING = "String"
     INTEGER = "Integer"
@@ -32,7 +32,7 @@ class Kind(enum.Enum):
 
 
 class ErrorKind(enum.Enum):
-    """What can go wrong, by the names of the conformance cases."""
+    """The kinds of errors, by their names in the conformance cases."""
 
     PARSE = "parse"
     MATH = "math"
@@ -43,62 +43,62 @@ class ErrorKind(enum.Enum):
     GENERIC = "generic"
 
 
-ZERO: Final[Mapping[Kind, Value]] = {Kind.STRING: "", Kind.INTEGER: 0, Kind.BOOLEAN: False}
+ZERO: Final[Mapping[CesqlType, Value]] = {CesqlType.STRING: "", CesqlType.INTEGER: 0, CesqlType.BOOLEAN: False}
 
 
-class Cast(NamedTuple):
-    """What a value became, and why that is not its own if it could not be cast."""
+class CastResult(NamedTuple):
+    """The result of a cast, and the error if the value could not be cast."""
 
     value: Value
     wrong: str | None = None
 
 
-def kind_of(value: Value) -> Kind:
+def kind_of(value: Value) -> CesqlType:
     """The type of a value."""
     if isinstance(value, bool):
-        return Kind.BOOLEAN
-    return Kind.INTEGER if isinstance(value, int) else Kind.STRING
+        return CesqlType.BOOLEAN
+    return CesqlType.INTEGER if isinstance(value, int) else CesqlType.STRING
 
 
-def cast(value: Value, kind: Kind) -> Cast:
-    """A value as another type."""
-    if kind is Kind.STRING:
-        return Cast(to_string(value))
-    if kind is Kind.INTEGER:
+def cast(value: Value, kind: CesqlType) -> CastResult:
+    """Cast a value to another type."""
+    if kind is CesqlType.STRING:
+        return CastResult(to_string(value))
+    if kind is CesqlType.INTEGER:
         return _to_integer(value)
     return _to_boolean(value)
 
 
 def to_string(value: Value) -> str:
-    """Every value as a text."""
+    """A value as a text, which always works."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return value if isinstance(value, str) else str(value)
 
 
-def _to_integer(value: Value) -> Cast:
+def _to_integer(value: Value) -> CastResult:
     if not isinstance(value, str):
-        return Cast(int(value))
+        return CastResult(int(value))
     if _INTEGER.match(value) and len(value.lstrip("+-0")) <= 10:
         number = int(value)
         if number in INTEGERS:
-            return Cast(number)
-    return Cast(0, f"{value!r} is no Integer")
+            return CastResult(number)
+    return CastResult(0, f"{value!r} is no Integer")
 
 
-def _to_boolean(value: Value) -> Cast:
+def _to_boolean(value: Value) -> CastResult:
     if not isinstance(value, str):
-        return Cast(bool(value))
+        return CastResult(bool(value))
     lowered = value.lower()
     if lowered in ("true", "false"):
-        return Cast(lowered == "true")
-    return Cast(False, f"{value!r} is no Boolean")
+        return CastResult(lowered == "true")
+    return CastResult(False, f"{value!r} is no Boolean")
 
 
 def attribute(event: Mapping[str, Any], name: str) -> Value | None:
-    """What an event has under a name; None if it has nothing.
+    """The attribute of an event with this name; None if there is none.
 
-    A number that is no Integer, a list and an object are Strings: their JSON text.
+    A number that is not an Integer, a list and an object are Strings: their JSON text.
     """
     raw = None if name in NO_ATTRIBUTES else event.get(name)
     if raw is None:
@@ -113,7 +113,7 @@ def attribute(event: Mapping[str, Any], name: str) -> Value | None:
 
 
 def _whole(value: Any) -> bool | int | None:
-    """A truth value as it is, a number if it is whole and of 32 bits; else None."""
+    """A Boolean unchanged, a number if it is whole and has 32 bits; else None."""
     if isinstance(value, bool):
         return value
     if isinstance(value, float):

@@ -1,15 +1,15 @@
-"""What does an event pattern say in Vedette's language?
+"""Translates event patterns into Vedette's language.
 
-Every field becomes tests of the leaves at its path. That is all, unless two fields stand under one key whose value has
+Every field becomes tests of the leaves at its path. That is all, unless two fields are below one key whose value has
 a list of objects in it: then their leaves must not come from different elements, which `fits` decides. So
 
     <tests of leaves> and (nested(k) is null or nested(k) fits '<the pattern below k>')
 
-is what the pattern says of every event. The tests of leaves must never be stricter than the pattern: a field that may
-be missing is missing beside the elements that others have chosen, and so is taken to be so where nested(k) is not null.
+is equivalent to the pattern. The tests of leaves must never be stricter than the pattern: a field that may be missing
+is missing relative to the elements that others have chosen, and so is assumed to be missing if nested(k) is not null.
 
 ANDs of ORs multiply, a path does not lead through a key with a dot in it, and some names cannot be written. A pattern
-that would become too much, or has such fields, is `text(*) fits '<the pattern>'`, after those tests of leaves that all
+that would become too large, or has such fields, is `text(*) fits '<the pattern>'`, after those tests of leaves that all
 its alternatives have in common.
 """
 
@@ -18,27 +18,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from vedette.dialects.eventbridge.fields import field_filter
-from vedette.dialects.eventbridge.size import is_modest
+from vedette.dialects.eventbridge.field_tests import field_filter
+from vedette.dialects.eventbridge.size_limits import is_modest
 from vedette.errors import DialectError
 from vedette.language import ast
 from vedette.language.documents import EventPattern, PatternError, parse, text_of
-from vedette.language.documents.nodes import Alternative, Field
-from vedette.language.documents.parsing import OR
-from vedette.language.documents.reading import Node, Pairs, read, write
+from vedette.language.documents.json_reader import Node, ObjectPairs, read, write
+from vedette.language.documents.nodes import EventPatternAlternative, EventPatternField
+from vedette.language.documents.pattern_parser import OR
 
 _WHOLE: Final = ast.EVERYTHING
 
 
 def translate(rule: str | Mapping[str, Any]) -> ast.Filter:
-    """The pattern as a filter; DialectError says what AWS would not take, and where in the rule."""
+    """Translate a pattern; DialectError says what AWS would refuse, and where in the rule."""
     try:
         pattern = parse(rule)
     except PatternError as problem:
         raise DialectError(problem.explained, hint=problem.hint) from None
     tree = read(rule)
     hidden, split = tuple(_dotted(tree, "")), frozenset(_split(tree))
-    alternatives = [_Parts(alternative, hidden, split) for alternative in dict.fromkeys(pattern.alternatives)]
+    alternatives = [_LeafConjuncts(alternative, hidden, split) for alternative in dict.fromkeys(pattern.alternatives)]
     said = [alternative.parts for alternative in alternatives]
     common = [part for part in said[0] if all(part in other for other in said[1:])]
     if all(alternative.complete for alternative in alternatives):
@@ -50,20 +50,20 @@ def translate(rule: str | Mapping[str, Any]) -> ast.Filter:
 
 
 def _dotted(tree: Node, path: str) -> Iterator[str]:
-    """Where objects stand below keys with dots in them."""
-    for key, below in tree.pairs if isinstance(tree, Pairs) else ():
+    """The paths of objects below keys with dots in them."""
+    for key, below in tree.pairs if isinstance(tree, ObjectPairs) else ():
         if key == OR and isinstance(below, list):
             for each in below:
                 yield from _dotted(each, path)
-        elif isinstance(below, Pairs):
+        elif isinstance(below, ObjectPairs):
             if "." in key:
                 yield f"{path}{key}."
             yield from _dotted(below, f"{path}{key}.")
 
 
 def _split(tree: Node) -> Iterator[str]:
-    """What stands before the first dot of keys at the top: they and what is below that are apart in an event."""
-    for key, below in tree.pairs if isinstance(tree, Pairs) else ():
+    """The first parts of dotted keys at the top; in an event, such a key and the object at its first part are apart."""
+    for key, below in tree.pairs if isinstance(tree, ObjectPairs) else ():
         if "." in key:
             yield key.partition(".")[0]
         for each in below if key == OR and isinstance(below, list) else ():
@@ -71,9 +71,9 @@ def _split(tree: Node) -> Iterator[str]:
 
 
 def _any_of(alternatives: Sequence[Sequence[ast.Filter]], common: Sequence[ast.Filter]) -> ast.Filter:
-    """Some alternative; what is common to all is said once."""
+    """The OR of alternatives; conditions common to all are written once."""
     rest = [[part for part in alternative if part not in common] for alternative in alternatives]
-    if not all(rest):  # one asks for nothing more
+    if not all(rest):  # one has no other conditions
         return _all_of(common)
     return _all_of([*common, ast.Or(tuple(map(_all_of, rest)))])
 
@@ -82,8 +82,8 @@ def _all_of(parts: Sequence[ast.Filter]) -> ast.Filter:
     return parts[0] if len(parts) == 1 else ast.And(tuple(parts))
 
 
-class _Group(NamedTuple):
-    """Fields under one key: where lists of objects may be above two of them, and what is asked of them together."""
+class _FieldGroup(NamedTuple):
+    """Fields below one key: where two of them may share lists of objects, and their joint condition."""
 
     place: str
     pattern: str
@@ -98,12 +98,12 @@ class _Group(NamedTuple):
         return ast.Or((ast.IsNull(self.nested), ast.TextTest(self.nested, "fits", ast.Literal(self.pattern))))
 
 
-class _Parts:
-    """An alternative as tests of leaves, and then of what is asked of several together."""
+class _LeafConjuncts:
+    """An alternative as tests of leaves, and the joint conditions of several fields."""
 
-    def __init__(self, alternative: Alternative, hidden: tuple[str, ...], split: frozenset[str]) -> None:
-        together: dict[str, list[Field]] = {}
-        self.complete = True  # whether every field can be said
+    def __init__(self, alternative: EventPatternAlternative, hidden: tuple[str, ...], split: frozenset[str]) -> None:
+        together: dict[str, list[EventPatternField]] = {}
+        self.complete = True  # whether every field can be expressed
         for field in alternative.fields:
             key = field.path.partition(".")[0]
             if key in ("", _WHOLE) or field.path.startswith(hidden):
@@ -111,7 +111,7 @@ class _Parts:
             else:
                 together.setdefault(key, []).append(field)
         self.parts: list[ast.Filter] = []
-        groups: dict[_Group, None] = {}
+        groups: dict[_FieldGroup, None] = {}
         for key, fields in together.items():
             group = _group(key, fields, key in split) if len(fields) > 1 else None
             self.parts += (field_filter(field, group and group.nested) for field in fields)
@@ -120,12 +120,12 @@ class _Parts:
         self.parts += (group.consistent for group in groups)
 
 
-def _group(key: str, fields: Sequence[Field], split: bool) -> _Group:
+def _group(key: str, fields: Sequence[EventPatternField], split: bool) -> _FieldGroup:
     begin = f"{key}."
     if split or not all(field.path.startswith(begin) for field in fields):  # the key itself is one of them
-        return _Group(_WHOLE, _text(fields))
-    return _Group(key, _text([Field(field.path.removeprefix(begin), field.tests) for field in fields]))
+        return _FieldGroup(_WHOLE, _text(fields))
+    return _FieldGroup(key, _text([EventPatternField(field.path.removeprefix(begin), field.tests) for field in fields]))
 
 
-def _text(fields: Sequence[Field]) -> str:
-    return text_of(EventPattern((Alternative(tuple(fields)),)))
+def _text(fields: Sequence[EventPatternField]) -> str:
+    return text_of(EventPattern((EventPatternAlternative(tuple(fields)),)))

@@ -1,6 +1,6 @@
-"""Detection rules of Sigma, read by pySigma and said in Vedette's language (extra `sigma`).
+"""The dialect `sigma`: detection rules, read by pySigma and translated into Vedette's language (extra `sigma`).
 
-pySigma is loaded when the first rule comes, and not before.
+pySigma is loaded when the first rule is translated, and not before.
 """
 
 from __future__ import annotations
@@ -8,29 +8,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from vedette.dialects.rules import Described, Document, Outcome, Rule
+from vedette.dialects.rule_results import Rule, RuleDescription, RuleDocument, RuleResult
 from vedette.errors import NotInstalled
 from vedette.language import ast
 
 
 def translate(rule: Rule, pipelines: Sequence[Any] = ()) -> ast.Expression:
-    """What a rule says of events; a correlation comes as a text with the rules that it names."""
+    """Translate a rule; the text of a correlation includes the rules that it refers to."""
     _check_installed()
     from vedette.dialects.sigma.collection import translate_one
 
     return translate_one(rule, pipelines)
 
 
-def describe(rule: Rule) -> Described:
-    """What a rule says of itself: its id, and title, level, status, author, tags, logsource and references."""
+def describe(rule: Rule) -> RuleDescription:
+    """The rule's own facts: its id, and title, level, status, author, tags, logsource and references."""
     _check_installed()
     from vedette.dialects.sigma.collection import describe_one
 
     return describe_one(rule)
 
 
-def translate_all(documents: Iterable[Document], pipelines: Sequence[Any] = ()) -> Iterator[Outcome]:
-    """What became of every rule of a collection, in the order in which they stand."""
+def translate_all(documents: Iterable[RuleDocument], pipelines: Sequence[Any] = ()) -> Iterator[RuleResult]:
+    """Translate every rule of a collection, in their order."""
     _check_installed()
     from vedette.dialects.sigma.collection import translate_documents
 

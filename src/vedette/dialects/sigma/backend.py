@@ -1,6 +1,6 @@
-"""pySigma's backend for Vedette: conditions of rules become trees of its language, correlations patterns.
+"""pySigma's backend for Vedette: translates conditions of rules to filters, and correlations to patterns.
 
-pySigma parses rules, expands modifiers and applies pipelines; what is left are values of a few types, one method each.
+pySigma parses rules, expands modifiers and applies pipelines; what remains are values of a few types, one method each.
 """
 
 from __future__ import annotations
@@ -32,17 +32,18 @@ from sigma.types import (
     SigmaTimestampPart,
 )
 
-from vedette.dialects.sigma.clock import time_test
 from vedette.dialects.sigma.correlations import no_aggregate, pattern_of
 from vedette.dialects.sigma.pipelines import check_scope
-from vedette.dialects.sigma.refusals import Unsayable
+from vedette.dialects.sigma.refusals import UnsupportedSigmaFeature
+from vedette.dialects.sigma.rule_numbers import exact
+from vedette.dialects.sigma.time_modifiers import time_test
 from vedette.dialects.sigma.truth import every, none, some
 from vedette.dialects.sigma.values import (
     KEYWORDS,
     compared,
     expression_test,
+    field_items,
     field_test,
-    field_text,
     keyword_test,
     missing,
     number_test,
@@ -60,14 +61,14 @@ _Correlation: TypeAlias = SigmaCorrelationRule
 
 
 class VedetteBackend(Backend):
-    """Rules as `ast.Filter`, correlations as `ast.Composite`."""
+    """Converts rules to `ast.Filter`, and correlations to `ast.Composite`."""
 
     name: ClassVar[str] = "Vedette"
     identifier: ClassVar[str] = "vedette"
     correlation_methods: ClassVar[dict[str, str] | None] = {"default": "a pattern over several events"}
 
     def finish_query(self, rule: SigmaRule | SigmaCorrelationRule, query: Any, state: ConversionState) -> Any:
-        """Where pipelines say what log sources mean, that of the rule is one of them."""
+        """Check that the rule's log source is mapped, if pipelines map log sources."""
         if isinstance(rule, SigmaRule):
             check_scope(self.last_processing_pipeline, rule)
         return query
@@ -80,23 +81,23 @@ class VedetteBackend(Backend):
         state: ConversionState,
         output_format: str,
     ) -> Any:
-        """A tree stays one: what pipelines do to the text of a query is refused where they are read."""
+        """Return the tree unchanged: changes to the text of a query are refused when pipelines are read."""
         return query
 
     # ------------------------------------------------------------ and, or, not
 
     def convert_condition_and(self, cond: ConditionAND, state: ConversionState) -> ast.Filter | None:
-        """All of them hold; what a pipeline has dropped says nothing."""
+        """The AND of conditions; those that a pipeline has dropped are ignored."""
         parts = self._parts(cond, state)
         return every(parts) if parts else None
 
     def convert_condition_or(self, cond: ConditionOR, state: ConversionState) -> ast.Filter | None:
-        """One of them holds."""
+        """The OR of conditions."""
         parts = self._parts(cond, state)
         return some(parts) if parts else None
 
     def convert_condition_not(self, cond: ConditionNOT, state: ConversionState) -> ast.Filter | None:
-        """It does not hold."""
+        """The negation of a condition."""
         parts = self._parts(cond, state)
         return none(parts[0]) if parts else None
 
@@ -105,49 +106,49 @@ class VedetteBackend(Backend):
         return [part for part in found if part is not None]
 
     def convert_condition_as_in_expression(self, cond: ConditionOR | ConditionAND, state: ConversionState) -> NoReturn:
-        """Lists of values stay alternatives, which the normal form brings together."""
+        """Not supported: lists of values stay alternatives, which the normal form merges."""
         raise NotImplementedError("lists of values are not converted as such")
 
     # ------------------------------------------------------------ a field and a value
 
     def convert_condition_field_eq_val_str(self, cond: _Field, state: ConversionState) -> ast.Filter:
         """`Image: *\\cmd.exe`."""
-        return text_test(field_text(cond.field), cast(SigmaString, cond.value), cased=False)
+        return text_test(field_items(cond.field), cast(SigmaString, cond.value), cased=False)
 
     def convert_condition_field_eq_val_str_case_sensitive(self, cond: _Field, state: ConversionState) -> ast.Filter:
         """`Image|cased: …`."""
-        return text_test(field_text(cond.field), cast(SigmaString, cond.value), cased=True)
+        return text_test(field_items(cond.field), cast(SigmaString, cond.value), cased=True)
 
     def convert_condition_field_eq_val_num(self, cond: _Field, state: ConversionState) -> ast.Filter:
         """`EventID: 4624`."""
-        return number_test(field_text(cond.field), cast(SigmaNumber, cond.value).number)
+        return number_test(field_items(cond.field), exact(cast(SigmaNumber, cond.value)))
 
     def convert_condition_field_eq_val_bool(self, cond: _Field, state: ConversionState) -> ast.Filter:
         """`Initiated: true`."""
         word = SigmaString("true" if cast(SigmaBool, cond.value).boolean else "false")
-        return text_test(field_text(cond.field), word, cased=False)
+        return text_test(field_items(cond.field), word, cased=False)
 
     def convert_condition_field_eq_val_timestamp_part(self, cond: _Field, state: ConversionState) -> ast.Filter:
         """`UtcTime|hour: 3`."""
-        return time_test(field_text(cond.field), cast(SigmaTimestampPart, cond.value))
+        return time_test(field_items(cond.field), cast(SigmaTimestampPart, cond.value))
 
     def convert_condition_field_eq_val_re(self, cond: _Field, state: ConversionState) -> ast.Filter:
         """`CommandLine|re: …`."""
-        return expression_test(field_text(cond.field), cast(SigmaRegularExpression, cond.value))
+        return expression_test(field_items(cond.field), cast(SigmaRegularExpression, cond.value))
 
     def convert_condition_field_eq_val_cidr(self, cond: _Field, state: ConversionState) -> ast.Filter:
         """`SourceIp|cidr: 10.0.0.0/8`."""
-        addresses = ast.Quantified("any", ast.View("strings", ast.Attribute(cond.field)))
+        addresses = ast.QuantifiedAttribute("any", ast.View("strings", ast.Attribute(cond.field)))
         return ast.InNetwork(addresses, (str(cast(SigmaCIDRExpression, cond.value).network),))
 
     def convert_condition_field_compare_op_val(self, cond: _Field, state: ConversionState) -> ast.Filter:
         """`Size|gt: 1000`."""
         value = cast(SigmaCompareExpression, cond.value)
         if isinstance(value.number, SigmaTimestampPart):
-            return time_test(field_text(cond.field), value.number, value.op)
+            return time_test(field_items(cond.field), value.number, value.op)
         if value.op is CompareOperators.NEQ:
-            return none(number_test(field_text(cond.field), value.number.number))
-        return compared(cond.field, value.op, value.number.number)
+            return none(number_test(field_items(cond.field), exact(value.number)))
+        return compared(cond.field, value.op, exact(value.number))
 
     def convert_condition_field_eq_field(self, cond: _Field, state: ConversionState) -> ast.Filter:
         """`TargetUser|fieldref: SourceUser`."""
@@ -155,20 +156,20 @@ class VedetteBackend(Backend):
         return field_test(cond.field, value.field, starts=value.starts_with, ends=value.ends_with)
 
     def convert_condition_field_eq_val_null(self, cond: _Field, state: ConversionState) -> ast.Filter:
-        """`ParentImage: null`: there is none, or it is empty."""
-        operand = field_text(cond.field)
+        """`ParentImage: null`: the field is missing, or empty."""
+        operand = field_items(cond.field)
         return some((missing(operand), ast.Comparison(operand, ast.Comparator.EQ, ast.Literal(""))))
 
     def convert_condition_field_exists(self, cond: _Field, state: ConversionState) -> ast.Filter:
         """`ParentImage|exists: true`."""
-        return ast.Not(missing(field_text(cond.field)))
+        return ast.Not(missing(field_items(cond.field)))
 
     def convert_condition_field_not_exists(self, cond: _Field, state: ConversionState) -> ast.Filter:
         """`ParentImage|exists: false`."""
-        return missing(field_text(cond.field))
+        return missing(field_items(cond.field))
 
     def convert_condition_field_eq_query_expr(self, cond: _Field, state: ConversionState) -> ast.Filter:
-        """What a pipeline puts in place of a placeholder: a filter of Vedette's own."""
+        """A filter in Vedette's language that a pipeline puts in place of a placeholder."""
         return _own(cast(SigmaQueryExpression, cond.value), render(ast.Attribute(cond.field)))
 
     # ------------------------------------------------------------ keywords: values without a field
@@ -180,14 +181,14 @@ class VedetteBackend(Backend):
 
     def convert_condition_val_num(self, cond: _Value, state: ConversionState) -> ast.Filter:
         """A number that may be anywhere in the event, in a text as well."""
-        return keyword_test(SigmaString(number_text(cast(SigmaNumber, cond.value).number)), cased=False)
+        return keyword_test(SigmaString(number_text(exact(cast(SigmaNumber, cond.value)))), cased=False)
 
     def convert_condition_val_re(self, cond: _Value, state: ConversionState) -> ast.Filter:
         """An expression that may match anywhere in the event."""
         return expression_test(KEYWORDS, cast(SigmaRegularExpression, cond.value))
 
     def convert_condition_query_expr(self, cond: _Value, state: ConversionState) -> ast.Filter:
-        """A filter of Vedette's own."""
+        """A filter in Vedette's language."""
         return _own(cast(SigmaQueryExpression, cond.value), None)
 
     # ------------------------------------------------------------ correlations
@@ -195,13 +196,13 @@ class VedetteBackend(Backend):
     def convert_correlation_event_count_rule(
         self, rule: _Correlation, output_format: str | None = None, method: str = "default"
     ) -> list[Any]:
-        """So many events."""
+        """A number of events."""
         return [pattern_of(rule)]
 
     def convert_correlation_value_count_rule(
         self, rule: _Correlation, output_format: str | None = None, method: str = "default"
     ) -> list[Any]:
-        """Events with so many different values."""
+        """Events with a number of different values."""
         return [pattern_of(rule)]
 
     def convert_correlation_temporal_rule(
@@ -225,13 +226,13 @@ class VedetteBackend(Backend):
     def convert_correlation_extended_temporal_ordered_rule(
         self, rule: _Correlation, output_format: str | None = None, method: str = "default"
     ) -> list[Any]:
-        """The same, one after another."""
+        """Events of rules that `and` and `or` join, one after another."""
         return [pattern_of(rule)]
 
     def convert_correlation_value_sum_rule(
         self, rule: _Correlation, output_format: str | None = None, method: str = "default"
     ) -> NoReturn:
-        """A sum, which no pattern can say."""
+        """A sum, which no pattern can express."""
         raise no_aggregate(rule)
 
     convert_correlation_value_avg_rule = convert_correlation_value_sum_rule
@@ -240,8 +241,10 @@ class VedetteBackend(Backend):
 
 
 def _own(value: SigmaQueryExpression, name: str | None) -> ast.Filter:
-    """A text of Vedette's language as a tree."""
+    """Parse a filter in Vedette's language, given by a pipeline."""
     try:
         return parse_filter(value.expr.replace("{field}", name or "{field}").replace("{id}", value.id))
     except InputError as error:
-        raise Unsayable(f"a pipeline puts this in place of a placeholder, which is no filter: {error}") from None
+        raise UnsupportedSigmaFeature(
+            f"a pipeline puts this in place of a placeholder, which is no filter: {error}"
+        ) from None

@@ -1,4 +1,4 @@
-"""Rules of one collection, translated together: correlations name other rules, and filters add exceptions to them."""
+"""Translates the rules of a collection together: correlations refer to other rules, filters add exceptions to them."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from vedette.dialects.rules import Described, Document, Outcome, Rule, Translated
-from vedette.dialects.sigma.converting import Collection
-from vedette.dialects.sigma.describing import described, described_anyhow
-from vedette.dialects.sigma.documents import Read, read_mapping, read_text
+from vedette.dialects.rule_results import Rule, RuleDescription, RuleDocument, RuleResult, RuleTranslation
+from vedette.dialects.sigma.conversion import RuleCollection
+from vedette.dialects.sigma.description import described, described_anyhow
+from vedette.dialects.sigma.yaml_documents import SigmaDocument, read_mapping, read_text
 from vedette.errors import DialectError
 from vedette.language import ast
 from vedette.language.render import render
 
 
 def translate_one(rule: Rule, pipelines: Sequence[Any]) -> ast.Expression:
-    """What the rule says: the only one of its text that is told of by itself."""
+    """Translate the only rule of a text that notifies by itself."""
     collection, read = _one(rule, pipelines)
     made = collection.expression(read)
     if isinstance(made, Exception):
@@ -24,16 +24,16 @@ def translate_one(rule: Rule, pipelines: Sequence[Any]) -> ast.Expression:
     return made
 
 
-def describe_one(rule: Rule) -> Described:
-    """What that rule says of itself."""
+def describe_one(rule: Rule) -> RuleDescription:
+    """That rule's own facts."""
     _, read = _one(rule, ())
     return described_anyhow(read.content, None) if read.rule is None else described(read.rule, None)
 
 
-def translate_documents(documents: Iterable[Document], pipelines: Sequence[Any]) -> Iterator[Outcome]:
-    """One outcome for every rule, in the order in which they stand."""
+def translate_documents(documents: Iterable[RuleDocument], pipelines: Sequence[Any]) -> Iterator[RuleResult]:
+    """Translate the rules of all documents; one result for every rule, in their order."""
     reads = [(read, document) for document in documents for read in read_text(document.text, document.place)]
-    collection = Collection([read for read, _ in reads], pipelines)
+    collection = RuleCollection([read for read, _ in reads], pipelines)
     taken: dict[str, str] = {}
     for read, document in reads:
         said = described_anyhow(read.content, document.place)
@@ -43,31 +43,35 @@ def translate_documents(documents: Iterable[Document], pipelines: Sequence[Any])
         yield _outcome(collection, read, said, taken)
 
 
-def _outcome(collection: Collection, read: Read, said: Described, taken: dict[str, str]) -> Outcome:
+def _outcome(
+    collection: RuleCollection, read: SigmaDocument, said: RuleDescription, taken: dict[str, str]
+) -> RuleResult:
     if not collection.is_told(read):
-        return Outcome(read.place, said, read.problem, read.text)
+        return RuleResult(read.place, said, read.problem, read.text)
     first = taken.setdefault(said.id or read.place, read.place)
     if first != read.place:
         problem = DialectError(f"the id {said.id} is also that of {first}", hint="every rule has an id of its own")
-        return Outcome(read.place, said, problem, read.text)
+        return RuleResult(read.place, said, problem, read.text)
     made = collection.expression(read)
     if isinstance(made, Exception):
-        return Outcome(read.place, said, made, read.text)
-    return Outcome(read.place, said, Translated(render(made), said.origin, said.id), read.text)
+        return RuleResult(read.place, said, made, read.text)
+    return RuleResult(read.place, said, RuleTranslation(render(made), said.origin, said.id), read.text)
 
 
-def _with_id(said: Described, read: Read, document: Document, taken: dict[str, str]) -> Described:
-    """A rule without an id is called by its file; by its place, where another is called so."""
+def _with_id(
+    said: RuleDescription, read: SigmaDocument, document: RuleDocument, taken: dict[str, str]
+) -> RuleDescription:
+    """The description with an id: a rule without one gets its file's name, or its place if that name is taken."""
     if said.id is not None:
         return said
     name = PurePath(document.place).stem
     return said._replace(id=name if read.place == document.place and name not in taken else read.place)
 
 
-def _one(rule: Rule, pipelines: Sequence[Any]) -> tuple[Collection, Read]:
+def _one(rule: Rule, pipelines: Sequence[Any]) -> tuple[RuleCollection, SigmaDocument]:
     place = "the rule"
     reads = list(read_text(rule, place)) if isinstance(rule, str) else [read_mapping(rule, place)]
-    collection = Collection(reads, pipelines)
+    collection = RuleCollection(reads, pipelines)
     told = [read for read in reads if collection.is_told(read)]
     wrong = next((read.problem for read in reads if read.problem is not None), None)
     if wrong is not None:

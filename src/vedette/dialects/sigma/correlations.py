@@ -1,12 +1,12 @@
-"""Correlations of Sigma as patterns: events of rules within a length of time, by what they have in common.
+"""Translates Sigma's correlations to patterns: events of rules within a timespan, partitioned by common attributes.
 
     event_count >= 3        [f] ; [f] ; [f] by user within 5 min
     value_count(a) >= 2     [f and a = $v1] ; not [f and a != $v1] ; [f and a != $v1] …
     temporal                ([f] and [g]) …
     temporal_ordered        [f] ; [g] …
 
-A pattern tells when events have come, so fewer than so many, exactly so many, and what must not come cannot be said.
-A correlation that another one names is a pattern in its pattern, with its timespan as a condition on its steps.
+A pattern matches when events have come, so "fewer than", "exactly", and events that must not come cannot be expressed.
+A correlation that another one refers to is a sub-pattern, with its timespan as a condition on its steps.
 """
 
 from __future__ import annotations
@@ -30,38 +30,38 @@ from sigma.correlations import (
 )
 from sigma.rule import SigmaRule
 
-from vedette.dialects.sigma.groups import Groups, Rule, compared, groups_of
-from vedette.dialects.sigma.refusals import Unsayable
+from vedette.dialects.sigma.groups import CorrelationGroups, SigmaAnyRule, compared, groups_of
+from vedette.dialects.sigma.refusals import UnsupportedSigmaFeature
 from vedette.dialects.sigma.truth import every, some
 from vedette.language import ast
 
 MOST_EVENTS: Final = 1_000  # of one count: each is a step of the pattern
 MOST_VALUES: Final = 50  # of one count: each is compared with all before it
-MOST_COMBINATIONS: Final = 6  # of values of several fields: each is another one in several ways
-MOST_CHOICES: Final = 20  # ways in which some rules of a temporal correlation are enough
+MOST_COMBINATIONS: Final = 6  # of values of several fields: each can differ in several ways
+MOST_CHOICES: Final = 20  # combinations of rules that are enough for a temporal correlation
 
 _SECOND: Final = 1_000_000
 _Operator: Final = SigmaCorrelationConditionOperator
 
 
 @dataclass(frozen=True)
-class _Part:
-    """A sub-pattern; the labels of its first and last step, where it is open which these are None."""
+class _SubPattern:
+    """A sub-pattern with the labels of its first and last step; these are None if they depend on the events."""
 
     pattern: ast.Pattern
     first: str | None = None
     last: str | None = None
-    timed: bool = False  # has conditions on its time inside
+    timed: bool = False  # whether there are time conditions inside
 
 
 class _Labels:
-    """Names for steps, each given once."""
+    """Generates unique labels for steps."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
 
     def next(self) -> str:
-        """A name that no other step has."""
+        """A label that no other step has."""
         return f"e{next(self._numbers)}"
 
 
@@ -74,15 +74,15 @@ def pattern_of(rule: SigmaCorrelationRule) -> ast.Composite:
     return ast.Composite(_unlabelled(part.pattern), groups.by, _span(rule))
 
 
-def no_aggregate(rule: SigmaCorrelationRule) -> Unsayable:
-    """What is said of sums, averages and the like."""
-    return Unsayable(
+def no_aggregate(rule: SigmaCorrelationRule) -> UnsupportedSigmaFeature:
+    """The error for sums, averages and the like."""
+    return UnsupportedSigmaFeature(
         f"{rule.type.name.lower()} computes over the values of many events, which a pattern does not do",
         "event_count, value_count, temporal and temporal_ordered can be said",
     )
 
 
-def _part(rule: SigmaCorrelationRule, groups: Groups, labels: _Labels) -> _Part:
+def _part(rule: SigmaCorrelationRule, groups: CorrelationGroups, labels: _Labels) -> _SubPattern:
     if rule.type is SigmaCorrelationType.EVENT_COUNT:
         return _counted(rule, groups, labels)
     if rule.type is SigmaCorrelationType.VALUE_COUNT:
@@ -99,30 +99,30 @@ def _span(rule: SigmaCorrelationRule) -> int:
 # ---------------------------------------------------------------- counts
 
 
-def _counted(rule: SigmaCorrelationRule, groups: Groups, labels: _Labels) -> _Part:
+def _counted(rule: SigmaCorrelationRule, groups: CorrelationGroups, labels: _Labels) -> _SubPattern:
     count = _least(rule)
     _refuse_more(rule, count, MOST_EVENTS)
     return _in_turn([_step(rule, groups, (), labels) for _ in range(count)])
 
 
-def _different(rule: SigmaCorrelationRule, groups: Groups, labels: _Labels) -> _Part:
-    """Every step is the first event with a value that is none of those before it, and so is told of once."""
+def _different(rule: SigmaCorrelationRule, groups: CorrelationGroups, labels: _Labels) -> _SubPattern:
+    """Distinct values: every step is the first event with a value that differs from those before, so it counts once."""
     count, fields = _least(rule), _fields(rule)
     _refuse_more(rule, count, MOST_VALUES if len(fields) == 1 else MOST_COMBINATIONS)
     letters = [""] if len(fields) == 1 else [chr(ord("a") + place) for place in range(len(fields))]
     there: list[ast.Filter] = [ast.Not(ast.IsNull(ast.Attribute(path))) for path in fields]
-    there = [] if len(fields) == 1 < count else there  # what is compared is there
-    parts: list[_Part] = []
+    there = [] if len(fields) == 1 < count else there  # the compared attributes are present
+    parts: list[_SubPattern] = []
     others: list[ast.Filter] = []
     for number in range(1, count + 1):
         if number > 1:
-            parts += [_Part(ast.Absent(ast.Step(one))) for one in _filters(rule, groups, [*others, *there])]
+            parts += [_SubPattern(ast.Absence(ast.Step(one))) for one in _filters(rule, groups, [*others, *there])]
         variables = [f"v{number}{letter}" for letter in letters]
         own = there
         if number < count:
             own = [compared(path, ast.Comparator.EQ, name) for path, name in zip(fields, variables, strict=True)]
         parts.append(_step(rule, groups, [*others, *own], labels))
-        # A combination of several fields is another one if one of them is another.
+        # Combinations of several fields differ if one of the fields does.
         pairs = zip(fields, variables, strict=True)
         others.append(some(compared(path, ast.Comparator.NE, name) for path, name in pairs))
     return _in_turn(parts)
@@ -134,66 +134,70 @@ def _fields(rule: SigmaCorrelationRule) -> list[str]:
 
 
 def _least(rule: SigmaCorrelationRule) -> int:
-    """How many there must be."""
+    """The least number of events or values that satisfies the condition."""
     condition = rule.condition
     if isinstance(condition, SigmaExtendedCorrelationCondition):
-        raise Unsayable("a count is compared with a number, not with names of rules")
+        raise UnsupportedSigmaFeature("a count is compared with a number, not with names of rules")
     said = f"`{condition.op.name.lower()}: {condition.count}`"
     if condition.op not in (_Operator.GTE, _Operator.GT):
-        raise Unsayable(
+        raise UnsupportedSigmaFeature(
             f"{said}: a pattern tells when events have come, not that no more of them will",
             "`gte` and `gt` can be said",
         )
     count = math.ceil(condition.count) if condition.op is _Operator.GTE else math.floor(condition.count) + 1
     if count < 1:
-        raise Unsayable(f"{said} holds without any event", "count from 1")
+        raise UnsupportedSigmaFeature(f"{said} holds without any event", "count from 1")
     return count
 
 
 def _refuse_more(rule: SigmaCorrelationRule, count: int, most: int) -> None:
     if count > most:
         what = rule.type.name.lower()
-        raise Unsayable(
+        raise UnsupportedSigmaFeature(
             f"a {what} of {count:,}: each of them is a step of the pattern, and {most} are the most",
             "a smaller number in a shorter timespan tells of the same",
         )
 
 
-def _step(rule: SigmaCorrelationRule, groups: Groups, tests: Sequence[ast.Filter], labels: _Labels) -> _Part:
+def _step(
+    rule: SigmaCorrelationRule, groups: CorrelationGroups, tests: Sequence[ast.Filter], labels: _Labels
+) -> _SubPattern:
     """One event of any of the rules that are counted."""
     filters = _filters(rule, groups, tests)
     if len(filters) > 1:
-        # A variable is bound where its attribute stands in every alternative.
-        return _Part(ast.Either(tuple(map(ast.Step, filters))))
+        # A variable is bound if its attribute is in every alternative.
+        return _SubPattern(ast.PatternOr(tuple(map(ast.Step, filters))))
     label = labels.next()
-    return _Part(ast.Step(filters[0], label), label, label)
+    return _SubPattern(ast.Step(filters[0], label), label, label)
 
 
-def _filters(rule: SigmaCorrelationRule, groups: Groups, tests: Sequence[ast.Filter]) -> list[ast.Filter]:
-    """What events of the rules satisfy: one filter, or one for each rule where they name the group differently."""
+def _filters(rule: SigmaCorrelationRule, groups: CorrelationGroups, tests: Sequence[ast.Filter]) -> list[ast.Filter]:
+    """The filters of events of the rules: one, or one for each rule if they name the group's attributes differently."""
     filters = []
     for reference in rule.referenced_rules:
         if not isinstance(reference.rule, SigmaRule):
-            raise Unsayable(f"what is counted are events, not matches of another correlation ({reference.reference!r})")
+            raise UnsupportedSigmaFeature(
+                f"what is counted are events, not matches of another correlation ({reference.reference!r})"
+            )
         filters.append([_filter(reference.rule), *groups.tests(reference.rule)])
     if groups.variables:
         return [every([*one, *tests]) for one in filters]
     return [every([some(one[0] for one in filters), *tests])]
 
 
-def _in_turn(parts: Sequence[_Part]) -> _Part:
+def _in_turn(parts: Sequence[_SubPattern]) -> _SubPattern:
     if len(parts) == 1:
         return parts[0]
     patterns = tuple(part.pattern for part in parts)
     later: OneOf[";"] = ";"
     timed = any(part.timed for part in parts)
-    return _Part(ast.Sequence(patterns, (later,) * (len(parts) - 1)), parts[0].first, parts[-1].last, timed)
+    return _SubPattern(ast.Sequence(patterns, (later,) * (len(parts) - 1)), parts[0].first, parts[-1].last, timed)
 
 
 # ---------------------------------------------------------------- temporal
 
 
-def _together(rule: SigmaCorrelationRule, groups: Groups, labels: _Labels) -> _Part:
+def _together(rule: SigmaCorrelationRule, groups: CorrelationGroups, labels: _Labels) -> _SubPattern:
     ordered = rule.type is SigmaCorrelationType.TEMPORAL_ORDERED
     parts = {one.reference: _member(rule, one.rule, groups, labels) for one in rule.referenced_rules}
     if isinstance(rule.condition, SigmaExtendedCorrelationCondition):
@@ -203,20 +207,20 @@ def _together(rule: SigmaCorrelationRule, groups: Groups, labels: _Labels) -> _P
     if not any(part.timed for part in parts.values()):
         return whole
     if not _is_all(whole.pattern, len(parts)):
-        raise Unsayable("some of several correlations are enough, so it is open whose times are compared")
-    return _Part(
-        ast.Conditioned(whole.pattern, _near(rule, list(parts.values()), ordered)), whole.first, whole.last, True
+        raise UnsupportedSigmaFeature("some of several correlations are enough, so it is open whose times are compared")
+    return _SubPattern(
+        ast.TimedPattern(whole.pattern, _near(rule, list(parts.values()), ordered)), whole.first, whole.last, True
     )
 
 
-def _member(outer: SigmaCorrelationRule, rule: Rule, groups: Groups, labels: _Labels) -> _Part:
-    """What stands for one of the rules that a temporal correlation names."""
+def _member(outer: SigmaCorrelationRule, rule: SigmaAnyRule, groups: CorrelationGroups, labels: _Labels) -> _SubPattern:
+    """The sub-pattern for one of the rules that a temporal correlation refers to."""
     if isinstance(rule, SigmaRule):
         label = labels.next()
-        return _Part(ast.Step(every([_filter(rule), *groups.tests(rule)]), label), label, label)
+        return _SubPattern(ast.Step(every([_filter(rule), *groups.tests(rule)]), label), label, label)
     own = groups_of(rule)
     if own.by != groups.by or own.variables or groups.variables:
-        raise Unsayable(
+        raise UnsupportedSigmaFeature(
             f"{rule.title!r} and {outer.title!r}, which names it, group events by different fields",
             "give both the same `group-by`, without aliases",
         )
@@ -224,32 +228,38 @@ def _member(outer: SigmaCorrelationRule, rule: Rule, groups: Groups, labels: _La
     if part.timed or isinstance(part.pattern, ast.Step):
         return part
     if part.first is None or part.last is None:
-        raise Unsayable(
+        raise UnsupportedSigmaFeature(
             f"with which rule {rule.title!r} begins and ends is open, and {outer.title!r} asks for its time"
         )
     condition = ast.TimeCondition(part.last, part.first, ast.Comparator.LE, _span(rule))
-    return _Part(ast.Conditioned(part.pattern, (condition,)), part.first, part.last, timed=True)
+    return _SubPattern(ast.TimedPattern(part.pattern, (condition,)), part.first, part.last, timed=True)
 
 
-def _near(rule: SigmaCorrelationRule, parts: Sequence[_Part], ordered: bool) -> tuple[ast.TimeCondition, ...]:
-    """All are complete within the timespan: the first and the last of them, or where the order is open any two."""
+def _near(rule: SigmaCorrelationRule, parts: Sequence[_SubPattern], ordered: bool) -> tuple[ast.TimeCondition, ...]:
+    """Time conditions: the first and the last part are within the timespan, or, without an order, any two are."""
     lasts = [part.last for part in parts if part.last is not None]
     pairs = [(lasts[0], lasts[-1])] if ordered else itertools.combinations(lasts, 2)
     return tuple(ast.TimeCondition(later, sooner, ast.Comparator.LE, _span(rule)) for sooner, later in pairs)
 
 
-def _enough(count: int, parts: Sequence[_Part], ordered: bool) -> _Part:
-    """All of the rules, or so many of them as the condition asks for."""
+def _enough(count: int, parts: Sequence[_SubPattern], ordered: bool) -> _SubPattern:
+    """All of the rules, or as many of them as the condition requires."""
     if count > len(parts):
-        raise Unsayable(f"{count} of {len(parts)} rules", "the condition may ask for as many as there are")
+        raise UnsupportedSigmaFeature(
+            f"{count} of {len(parts)} rules", "the condition may ask for as many as there are"
+        )
     if count == len(parts):
         return _all(parts, ordered)
     if math.comb(len(parts), count) > MOST_CHOICES:
-        raise Unsayable(f"there are more than {MOST_CHOICES} ways to choose {count} of {len(parts)} rules")
+        raise UnsupportedSigmaFeature(
+            f"there are more than {MOST_CHOICES} ways to choose {count} of {len(parts)} rules"
+        )
     return _one_of([_all(chosen, ordered) for chosen in itertools.combinations(parts, count)])
 
 
-def _expressed(node: CorrelationConditionItem | SigmaRuleReference, parts: dict[str, _Part], ordered: bool) -> _Part:
+def _expressed(
+    node: CorrelationConditionItem | SigmaRuleReference, parts: dict[str, _SubPattern], ordered: bool
+) -> _SubPattern:
     """A condition over the names of rules."""
     if isinstance(node, SigmaRuleReference):
         return parts[node.reference]
@@ -258,42 +268,42 @@ def _expressed(node: CorrelationConditionItem | SigmaRuleReference, parts: dict[
         return _all(below, ordered)
     if isinstance(node, CorrelationConditionOR):
         return _one_of(below)
-    raise Unsayable(
+    raise UnsupportedSigmaFeature(
         "`not` of a rule: a pattern tells when events have come, and cannot wait for one that does not",
         "leave it out",
     )
 
 
-def _all(parts: Sequence[_Part], ordered: bool) -> _Part:
+def _all(parts: Sequence[_SubPattern], ordered: bool) -> _SubPattern:
     if ordered or len(parts) == 1:
         return _in_turn(parts)
-    return _Part(ast.Every(tuple(part.pattern for part in parts)), timed=any(part.timed for part in parts))
+    return _SubPattern(ast.PatternAnd(tuple(part.pattern for part in parts)), timed=any(part.timed for part in parts))
 
 
-def _one_of(parts: Sequence[_Part]) -> _Part:
+def _one_of(parts: Sequence[_SubPattern]) -> _SubPattern:
     if len(parts) == 1:
         return parts[0]
-    return _Part(ast.Either(tuple(part.pattern for part in parts)), timed=any(part.timed for part in parts))
+    return _SubPattern(ast.PatternOr(tuple(part.pattern for part in parts)), timed=any(part.timed for part in parts))
 
 
 def _is_all(pattern: ast.Pattern, count: int) -> bool:
-    return count == 1 or (isinstance(pattern, ast.Sequence | ast.Every) and len(pattern.parts) == count)
+    return count == 1 or (isinstance(pattern, ast.Sequence | ast.PatternAnd) and len(pattern.parts) == count)
 
 
 def _filter(rule: SigmaRule) -> ast.Filter:
-    """What an event of the rule satisfies; several conditions are alternatives."""
+    """The filter of a rule; several conditions are alternatives."""
     return some(rule.get_conversion_result())
 
 
 def _unlabelled(pattern: ast.Pattern) -> ast.Pattern:
-    """Without conditions on time nobody asks for labels; steps are then told by their positions."""
+    """The pattern without labels, which only time conditions need; steps are then identified by position."""
     match pattern:
         case ast.Step():
             return ast.Step(pattern.filter)
         case ast.Sequence():
             return ast.Sequence(tuple(map(_unlabelled, pattern.parts)), pattern.links)
-        case ast.Every():
-            return ast.Every(tuple(map(_unlabelled, pattern.parts)))
-        case ast.Either():
-            return ast.Either(tuple(map(_unlabelled, pattern.parts)))
+        case ast.PatternAnd():
+            return ast.PatternAnd(tuple(map(_unlabelled, pattern.parts)))
+        case ast.PatternOr():
+            return ast.PatternOr(tuple(map(_unlabelled, pattern.parts)))
     return pattern

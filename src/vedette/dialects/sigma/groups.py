@@ -1,4 +1,4 @@
-"""What the events of a correlation have in common (`group-by`), where rules may name it differently (`aliases`)."""
+"""The common attributes of a correlation's events (`group-by`), which rules may name differently (`aliases`)."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from sigma.rule import SigmaRule
 
 from vedette.language import ast
 
-Rule: TypeAlias = SigmaRule | SigmaCorrelationRule
+SigmaAnyRule: TypeAlias = SigmaRule | SigmaCorrelationRule
 
 
 @dataclass(frozen=True)
-class Groups:
-    """Attributes that partition the stream, and join variables where an attribute is not the same in every rule."""
+class CorrelationGroups:
+    """Attributes that partition the stream, and join variables for attributes that differ between rules."""
 
     by: tuple[str, ...] = ()
     variables: Mapping[int, list[tuple[str, str]]] = field(default_factory=dict)  # identity of a rule -> path, variable
 
-    def tests(self, rule: Rule) -> list[ast.Filter]:
-        """What an event of the rule satisfies to be in the group."""
+    def tests(self, rule: SigmaAnyRule) -> list[ast.Filter]:
+        """The filters by which an event of the rule is in the group."""
         return [compared(path, ast.Comparator.EQ, variable) for path, variable in self.variables.get(id(rule), ())]
 
 
-def groups_of(rule: SigmaCorrelationRule) -> Groups:
+def groups_of(rule: SigmaCorrelationRule) -> CorrelationGroups:
     """The groups of a correlation whose references are resolved."""
     by: dict[str, None] = {}
     variables: dict[int, list[tuple[str, str]]] = {}
@@ -38,11 +38,11 @@ def groups_of(rule: SigmaCorrelationRule) -> Groups:
             continue
         for reference, path in zip(rule.referenced_rules, paths, strict=True):
             variables.setdefault(id(reference.rule), []).append((path, f"g{number}"))
-    return Groups(tuple(by), variables)
+    return CorrelationGroups(tuple(by), variables)
 
 
 def compared(path: str, op: ast.Comparator, variable: str) -> ast.Filter:
-    """An attribute and a join variable."""
+    """A comparison of an attribute with a join variable."""
     return ast.Comparison(ast.Attribute(path), op, ast.JoinVariable(variable))
 
 

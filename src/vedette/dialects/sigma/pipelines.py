@@ -1,8 +1,8 @@
-"""Pipelines of pySigma, which fit rules to the events of a place: names of fields, values, and what log sources mean.
+"""Loads pipelines of pySigma, which adapt rules to a site's events: names of fields, values, meaning of log sources.
 
-    "windows"           comes with Vedette: log sources of Windows as conditions on `Channel` and `EventID`
+    "windows"           built in: log sources of Windows as conditions on `Channel` and `EventID`
     "fields.yml"        a file in pySigma's own format
-    "sysmon"            what an installed package of pySigma pipelines calls so
+    "sysmon"            a name in an installed package of pySigma pipelines
     a ProcessingPipeline
 
 Several are applied in the order of their `priority`, and of the same priority in the order in which they are given.
@@ -21,16 +21,16 @@ from sigma.processing.pipeline import ProcessingItem, ProcessingPipeline
 from sigma.processing.transformations import AddConditionTransformation, NestedProcessingTransformation
 from sigma.rule import SigmaRule
 
-from vedette.dialects.sigma import windows
-from vedette.dialects.sigma.refusals import Unsayable, message_of
+from vedette.dialects.sigma import windows_log_sources
+from vedette.dialects.sigma.refusals import UnsupportedSigmaFeature, message_of
 from vedette.errors import InputError
 from vedette.language.hints import similar
 
-BACKEND: Final = "vedette"  # as pipelines name the backends that they are for
+BACKEND: Final = "vedette"  # the name by which pipelines allow this backend
 
 
 def pipeline_of(given: Sequence[Any]) -> ProcessingPipeline:
-    """All of them as one; InputError says which cannot be read, and why."""
+    """All pipelines as one; InputError says which cannot be read, and why."""
     found = [_resolved(one) for one in given]
     whole = ProcessingPipeline()
     for one in sorted(found, key=lambda pipeline: pipeline.priority):
@@ -39,9 +39,9 @@ def pipeline_of(given: Sequence[Any]) -> ProcessingPipeline:
 
 
 def check_scope(pipeline: ProcessingPipeline, rule: SigmaRule) -> None:
-    """Refuse a rule whose log source nothing maps, where pipelines do say what log sources mean.
+    """Refuse a rule whose log source is not mapped, if pipelines map log sources.
 
-    It would be asked of every event, also of those that its author did not have in mind.
+    It would be tested on every event, also on those that its author did not mean.
     """
     scopes = {item.identifier for item in _conditions_added(pipeline)}
     if not scopes or scopes & pipeline.applied_ids:
@@ -51,7 +51,7 @@ def check_scope(pipeline: ProcessingPipeline, rule: SigmaRule) -> None:
         for name in ("product", "category", "service")
         if (value := getattr(rule.logsource, name)) is not None
     )
-    raise Unsayable(
+    raise UnsupportedSigmaFeature(
         f"no pipeline says which events the log source is ({source})",
         "add a pipeline that does, with `add_condition`, or use none that says it of others",
     )
@@ -122,18 +122,18 @@ def _installed(name: str) -> ProcessingPipeline:
 
 def _windows() -> ProcessingPipeline:
     items = [
-        _scoped(f"windows_{category}", LogsourceCondition(category, windows.PRODUCT), channels, numbers)
-        for category, (channels, numbers) in windows.CATEGORIES.items()
+        _scoped(f"windows_{category}", LogsourceCondition(category, windows_log_sources.PRODUCT), channels, numbers)
+        for category, (channels, numbers) in windows_log_sources.CATEGORIES.items()
     ]
     items += [
-        _scoped(f"windows_service_{service}", _ServiceAlone(None, windows.PRODUCT, service), channels)
-        for service, channels in windows.SERVICES.items()
+        _scoped(f"windows_service_{service}", _ServiceAlone(None, windows_log_sources.PRODUCT, service), channels)
+        for service, channels in windows_log_sources.SERVICES.items()
     ]
     return ProcessingPipeline(items, name="windows")
 
 
 class _ServiceAlone(LogsourceCondition):
-    """A service without a category: a category says more."""
+    """Matches log sources with a service but no category, which would be more specific."""
 
     def match(self, rule: Any) -> bool:
         return super().match(rule) and not (isinstance(rule, SigmaRule) and rule.logsource.category is not None)

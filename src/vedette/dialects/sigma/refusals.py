@@ -1,4 +1,4 @@
-"""Why a rule is not translated: what pySigma says is wrong with it, or what Vedette's language cannot say."""
+"""Errors for rules that are not translated: wrong according to pySigma, or impossible in Vedette's language."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _HINTS: Final[tuple[tuple[type[SigmaError], str], ...]] = (
 )
 
 
-class Unsayable(SigmaFeatureNotSupportedByBackendError):
+class UnsupportedSigmaFeature(SigmaFeatureNotSupportedByBackendError):
     """A valid part of a rule that has no counterpart in Vedette's language."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
@@ -38,12 +38,12 @@ class Unsayable(SigmaFeatureNotSupportedByBackendError):
 
 
 def refusal(error: Exception, whose: str | None = None) -> DialectError | NotSupported | LimitError:
-    """The same as an error of Vedette's."""
+    """An exception of pySigma's as one of Vedette's."""
     if isinstance(error, RecursionError):
         return LimitError("the rule is nested too deeply", hint="make it flatter", where=whose)
     if isinstance(error, exceptions.SigmaRegularExpressionError):
         return _expression(error, whose)
-    if isinstance(error, Unsayable):
+    if isinstance(error, UnsupportedSigmaFeature):
         return unsupported(error.message, error.hint, whose)
     if isinstance(error, SigmaFeatureNotSupportedByBackendError | NotImplementedError):
         return unsupported(message_of(error), None, whose)
@@ -56,19 +56,19 @@ def refusal(error: Exception, whose: str | None = None) -> DialectError | NotSup
 
 
 def unsupported(message: str, hint: str | None, whose: str | None = None) -> NotSupported:
-    """A rule that Sigma allows, and the reason why it cannot be said here."""
+    """The error for a valid rule that cannot be translated, with the reason."""
     lines = [*([] if whose is None else [f"{whose}:"]), message, *([] if hint is None else [f"Hint: {hint}"])]
     return NotSupported("\n".join(lines))
 
 
 def message_of(error: Exception) -> str:
-    """What pySigma says, without the place of its file."""
+    """pySigma's message, without the place in the file."""
     text = str(error.args[0]) if error.args else type(error).__name__
     return text.strip().removesuffix(".")
 
 
 def _expression(error: Exception, whose: str | None) -> DialectError | NotSupported:
-    """Sigma's expressions are PCRE's; whether one is wrong, or only says more than RE2 can."""
+    """The error for a regular expression, which is PCRE in Sigma: it is wrong, or needs more than RE2 has."""
     message = message_of(error)
     try:
         re.compile(message.partition("'")[2].rpartition("' is invalid")[0])

@@ -1,7 +1,7 @@
-"""And, or, not as Sigma means them: a test of an attribute that is missing is false, and its negation true.
+"""AND, OR and NOT with Sigma's meaning: a test of an attribute that is missing is false, and its negation true.
 
-What the language calls unknown counts as false wherever a filter is asked for, so only negation needs care: it is
-pushed down to the tests, and there it says `a is null or not (…)`, once for all tests of an attribute that are joined.
+What is unknown in the language counts as false at the top of a filter, so only negation needs care: it is pushed down
+to the tests, and becomes `a is null or not (…)` there, once for all joined tests of an attribute.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ _Subjects: TypeAlias = tuple[ast.Operand, ...]
 
 
 def every(parts: Iterable[ast.Filter]) -> ast.Filter:
-    """All of them hold."""
+    """The AND of parts."""
     return _joined(ast.And, parts)
 
 
 def some(parts: Iterable[ast.Filter]) -> ast.Filter:
-    """Some of them holds."""
+    """The OR of parts."""
     return _joined(ast.Or, parts)
 
 
 def none(part: ast.Filter) -> ast.Filter:
-    """It does not hold, whether it is false or unknown."""
+    """The negation of a part: it is false or unknown."""
     match part:
-        case ast.Truth():
-            return ast.Truth(part.value is not True)
+        case ast.TruthLiteral():
+            return ast.TruthLiteral(part.value is not True)
         case ast.IsNull():
             return ast.Not(part)
         case ast.Not(ast.IsNull() as missing):
             return missing
         case ast.Or((ast.IsNull(subject), ast.Not(inner))) if _subjects(inner) == (subject,):
-            return inner  # what this function has made
+            return inner  # already made by this function
         case ast.And():
             return some(_apart(part.parts, ast.And))
         case ast.Or():
@@ -45,7 +45,7 @@ def none(part: ast.Filter) -> ast.Filter:
 
 
 def _apart(parts: Sequence[ast.Filter], kind: type[ast.And | ast.Or]) -> list[ast.Filter]:
-    """The negations of what is joined; tests of one attribute stay together, as one part."""
+    """The negations of joined parts; tests of one attribute stay together, as one part."""
     together: dict[_Subjects | int, list[ast.Filter]] = {}
     for number, part in enumerate(parts):
         together.setdefault(_subjects(part) or number, []).append(part)
@@ -60,7 +60,7 @@ def _missing_or_not(subjects: _Subjects, test: ast.Filter) -> ast.Filter:
 
 
 def _subjects(part: ast.Filter) -> _Subjects | None:
-    """What tests speak of that are false where it is missing; None where they do not all speak of the same."""
+    """The operands of tests that are false if these are missing; None if the tests do not share them."""
     match part:
         case ast.And() | ast.Or():
             found = {_subjects(one) for one in part.parts}
@@ -77,9 +77,9 @@ def _subjects(part: ast.Filter) -> _Subjects | None:
 
 
 def _subject(operand: ast.Operand) -> ast.Operand | None:
-    """What is null where nothing is there: of `any(texts(a))` that is `texts(a)`."""
+    """The operand that is null if the attribute is missing: for `any(texts(a))` it is `texts(a)`."""
     match operand:
-        case ast.Quantified():
+        case ast.QuantifiedAttribute():
             return operand.attribute
         case ast.Attribute() | ast.View():
             return operand

@@ -1,7 +1,7 @@
-"""What a value of Sigma's asks of an attribute, as a test of its text.
+"""Translates Sigma's values to tests of an attribute's text.
 
-A rule knows no schema, so whatever is in an attribute is read as text, and a number is the same as its text. Texts are
-compared but for case unless the rule says `cased`.
+A rule has no schema, so every value of an attribute is read as text, and a number equals its text. Case is ignored
+unless the rule says `cased`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from sigma.types import (
     SpecialChars,
 )
 
-from vedette.dialects.sigma.refusals import Unsayable
+from vedette.dialects.sigma.refusals import UnsupportedSigmaFeature
 from vedette.language import ast
-from vedette.language.likes import Piece, Wildcard, pattern_of
+from vedette.language.likes import LikePiece, LikeWildcard, pattern_of
 
-KEYWORDS: Final = ast.Quantified("any", ast.View("texts", ast.Attribute(ast.EVERYTHING)))
-_WILDCARDS: Final = {SpecialChars.WILDCARD_MULTI: Wildcard.ANY, SpecialChars.WILDCARD_SINGLE: Wildcard.ONE}
+KEYWORDS: Final = ast.QuantifiedAttribute("any", ast.View("texts", ast.Attribute(ast.EVERYTHING)))
+_WILDCARDS: Final = {SpecialChars.WILDCARD_MULTI: LikeWildcard.ANY, SpecialChars.WILDCARD_SINGLE: LikeWildcard.ONE}
 _COMPARATORS: Final = {
     CompareOperators.LT: ast.Comparator.LT,
     CompareOperators.LTE: ast.Comparator.LE,
@@ -33,44 +33,49 @@ _COMPARATORS: Final = {
 }
 
 
+def field_items(field: str) -> ast.QuantifiedAttribute:
+    """A field of Sigma's: the attribute of that name, read as text; in a list any element counts."""
+    return ast.QuantifiedAttribute("any", ast.View("items", ast.Attribute(field)))
+
+
 def field_text(field: str) -> ast.View:
-    """A field of Sigma's: the attribute of that name, read as text."""
+    """The attribute of a name as one text."""
     return ast.View("text", ast.Attribute(field))
 
 
 def missing(operand: ast.Operand) -> ast.Filter:
-    """There is nothing."""
-    return ast.IsNull(operand.attribute if isinstance(operand, ast.Quantified) else operand)
+    """The test that an operand is missing."""
+    return ast.IsNull(operand.attribute if isinstance(operand, ast.QuantifiedAttribute) else operand)
 
 
 def text_test(operand: ast.Operand, value: SigmaString, *, cased: bool) -> ast.Filter:
-    """The attribute is like the text, with its wildcards."""
+    """The test that the attribute matches the text, with its wildcards."""
     return _like(operand, _pieces(value.s), cased)
 
 
 def keyword_test(value: SigmaString, *, cased: bool) -> ast.Filter:
-    """Some attribute, whichever, contains the text."""
-    return _like(KEYWORDS, [Wildcard.ANY, *_pieces(value.s), Wildcard.ANY], cased)
+    """The test that any attribute contains the text."""
+    return _like(KEYWORDS, [LikeWildcard.ANY, *_pieces(value.s), LikeWildcard.ANY], cased)
 
 
 def number_test(operand: ast.Operand, number: int | float) -> ast.Filter:
-    """The attribute is the number, or a text that is written like it."""
+    """The test that the attribute is the number, or its text."""
     return ast.Comparison(operand, ast.Comparator.EQ, ast.Literal(number_text(number)))
 
 
 def number_text(number: int | float) -> str:
-    """A number as the view of an attribute writes it."""
+    """The text of a number, as views of attributes write it."""
     return str(int(number)) if number == int(number) else repr(number)
 
 
 def compared(field: str, op: CompareOperators, number: int | float) -> ast.Filter:
-    """The attribute is a number below or above another, or a text that is written like one."""
-    figures = ast.Quantified("any", ast.View("figures", ast.Attribute(field)))
+    """The comparison of an attribute, which is a number or the text of one, with a number."""
+    figures = ast.QuantifiedAttribute("any", ast.View("figures", ast.Attribute(field)))
     return ast.Comparison(figures, _COMPARATORS[op], ast.Literal(number))
 
 
 def expression_test(operand: ast.Operand, value: SigmaRegularExpression) -> ast.Filter:
-    """The regular expression matches somewhere in the attribute."""
+    """The test that the regular expression matches somewhere in the attribute."""
     if value.contains_placeholder():
         raise unknown_placeholder(next(part.name for part in value.regexp.s if isinstance(part, Placeholder)))
     other = value.flags - {SigmaRegularExpressionFlag.IGNORECASE}
@@ -81,23 +86,23 @@ def expression_test(operand: ast.Operand, value: SigmaRegularExpression) -> ast.
 
 
 def field_test(field: str, other: str, *, starts: bool, ends: bool) -> ast.Filter:
-    """What one field holds is what another one does, but for case; or it is in it, or at an end of it."""
+    """The test that a field equals another one, contains it, or begins or ends with it, ignoring case."""
     one, two = field_text(field), field_text(other)
     if starts or ends:
         kind: ast.PairKind = "contains" if starts and ends else "startswith" if starts else "endswith"
         return ast.TextPair(one, kind, two, ignore_case=True)
-    # Each begins with the other: they are the same.
+    # Each begins with the other: they are equal.
     return ast.And((ast.TextPair(one, "startswith", two, True), ast.TextPair(two, "startswith", one, True)))
 
 
-def unknown_placeholder(name: str) -> Unsayable:
-    """What is said of a placeholder that nothing has replaced."""
+def unknown_placeholder(name: str) -> UnsupportedSigmaFeature:
+    """The error for a placeholder that no pipeline has replaced."""
     hint = f"a pipeline with `value_placeholders` replaces it by what its `vars` say of {name!r}"
-    return Unsayable(f"the placeholder %{name}% has no value", hint)
+    return UnsupportedSigmaFeature(f"the placeholder %{name}% has no value", hint)
 
 
-def _pieces(parts: Sequence[SigmaStringPartType]) -> list[Piece]:
-    found: list[Piece] = []
+def _pieces(parts: Sequence[SigmaStringPartType]) -> list[LikePiece]:
+    found: list[LikePiece] = []
     for part in parts:
         if isinstance(part, Placeholder):
             raise unknown_placeholder(part.name)
@@ -105,32 +110,32 @@ def _pieces(parts: Sequence[SigmaStringPartType]) -> list[Piece]:
     return found
 
 
-def _like(operand: ast.Operand, parts: Sequence[Piece], cased: bool) -> ast.Filter:
-    """The test in its plainest form."""
+def _like(operand: ast.Operand, parts: Sequence[LikePiece], cased: bool) -> ast.Filter:
+    """The test in its simplest form."""
     ignore_case = not cased
     match _tidied(parts):
         case []:
             return ast.Comparison(operand, ast.Comparator.EQ, ast.Literal(""))
-        case [Wildcard.ANY] if not isinstance(operand, ast.Quantified):
+        case [LikeWildcard.ANY] if operand != KEYWORDS:
             return ast.Not(missing(operand))
         case [str(text)] if cased or text.lower() == text == text.upper():
             return ast.Comparison(operand, ast.Comparator.EQ, ast.Literal(text))
-        case [str(text), Wildcard.ANY]:
+        case [str(text), LikeWildcard.ANY]:
             return ast.TextTest(operand, "startswith", ast.Literal(text), ignore_case)
-        case [Wildcard.ANY, str(text)]:
+        case [LikeWildcard.ANY, str(text)]:
             return ast.TextTest(operand, "endswith", ast.Literal(text), ignore_case)
-        case [Wildcard.ANY, str(text), Wildcard.ANY]:
+        case [LikeWildcard.ANY, str(text), LikeWildcard.ANY]:
             return ast.TextTest(operand, "contains", ast.Literal(text), ignore_case)
         case tidied:
             return ast.TextTest(operand, "like", ast.Literal(pattern_of(tidied)), ignore_case)
 
 
-def _tidied(parts: Sequence[Piece]) -> list[Piece]:
-    """Texts side by side as one, and several `*` as one."""
-    made: list[Piece] = []
+def _tidied(parts: Sequence[LikePiece]) -> list[LikePiece]:
+    """Merge adjacent texts, and repeated `*`."""
+    made: list[LikePiece] = []
     for part in parts:
         if isinstance(part, str) and made and isinstance(made[-1], str):
             made[-1] += part
-        elif part and not (part is Wildcard.ANY and made and made[-1] is Wildcard.ANY):
+        elif part and not (part is LikeWildcard.ANY and made and made[-1] is LikeWildcard.ANY):
             made.append(part)
     return made

@@ -1,7 +1,7 @@
-"""Which leaves does a JSON value have, at which paths, and in which elements of which lists?
+"""Finds the leaves of a JSON value, with their paths and the list elements that they are in.
 
-As AWS flattens an event: keys are joined by dots, lists leave no trace in the path. An element that is an object or a
-list makes all leaves below it members of that element; a scalar in a list belongs to no element.
+As AWS flattens an event: keys are joined by dots, and lists do not appear in the path. An element that is an object or
+a list makes all leaves below it members of that element; a scalar in a list belongs to no element.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from vedette.schema.readings import DEEPEST, leaf
 Membership: TypeAlias = tuple[tuple[int, int], ...]
 
 
-class Leaf(NamedTuple):
-    """A scalar, and the elements that it lies in."""
+class DocumentLeaf(NamedTuple):
+    """A scalar, and the list elements that it is in."""
 
     value: Any
     membership: Membership
 
 
-Leaves: TypeAlias = dict[str, list[Leaf]]
+DocumentLeaves: TypeAlias = dict[str, list[DocumentLeaf]]
 _SCALARS: Final = frozenset({str, int, float, bool, type(None)})
 
 
-def leaves(value: Any, wanted: Container[str] | None = None, above: Container[str] | None = None) -> Leaves:
-    """All leaves by path; only those at the `wanted` ones if that is said, with those `above` them."""
-    found: Leaves = {}
+def leaves(value: Any, wanted: Container[str] | None = None, above: Container[str] | None = None) -> DocumentLeaves:
+    """All leaves by path; if `wanted` is given, only those at these paths, reached through the paths `above`."""
+    found: DocumentLeaves = {}
     lists = 0
     pending: list[tuple[str | None, Any, Membership, int]] = [(None, value, (), 0)]
     while pending:
@@ -42,14 +42,14 @@ def leaves(value: Any, wanted: Container[str] | None = None, above: Container[st
                     if above is None or name in above:
                         pending.append((name, below, membership, depth + 1))
                 elif wanted is None or name in wanted:
-                    found.setdefault(name, []).append(Leaf(_scalar(below), membership))
+                    found.setdefault(name, []).append(DocumentLeaf(_scalar(below), membership))
         elif isinstance(node, list | tuple):
             lists += 1
             for index, element in enumerate(node):
                 if _has_parts(element):
                     pending.append((path, element, (*membership, (lists, index)), depth + 1))
                 elif path is not None and (wanted is None or path in wanted):
-                    found.setdefault(path, []).append(Leaf(_scalar(element), membership))
+                    found.setdefault(path, []).append(DocumentLeaf(_scalar(element), membership))
     return found
 
 
@@ -62,7 +62,7 @@ def _scalar(value: Any) -> Any:
 
 
 def paths_above(paths: Iterable[str]) -> frozenset[str]:
-    """The paths themselves and all that a path can go through to them."""
+    """The paths and all their prefixes."""
     found: set[str] = set()
     for path in paths:
         found.add(path)

@@ -1,8 +1,8 @@
-"""What an event pattern says: plain, frozen nodes.
+"""The syntax tree of an event pattern: plain, frozen nodes.
 
-EventPattern    alternatives, one for every way through its `$or`s: some of them must hold
+EventPattern    alternatives, one for every combination of its `$or`s: some of them must hold
 Alternative     fields, all of which must hold, in the order of their paths
-Field           what the leaves at a path may be: some leaf passes some test
+Field           tests of the leaves at a path: some leaf passes some test
 
 LeafTest        Equal Constant SameAddress InNetwork | TextTest Wildcard | Numeric | AnythingBut | Exists
 Test            LeafTest | Missing (there is no leaf)
@@ -16,35 +16,35 @@ from typing import Literal as OneOf
 
 
 @dataclass(frozen=True, slots=True)
-class Equal:
+class LeafEquals:
     """The leaf is this string."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class LeafConstant:
     """The leaf is this number, true, false or null, as canonical JSON text: 300 also for 300.0 and 3e2."""
 
     json: str
 
 
 @dataclass(frozen=True, slots=True)
-class SameAddress:
-    """The leaf is a string with the same IP address, perhaps written in another way."""
+class LeafAddress:
+    """The leaf is a string with the same IP address, in any notation."""
 
     address: str
 
 
 @dataclass(frozen=True, slots=True)
-class InNetwork:
+class LeafInNetwork:
     """The leaf is a string with an IP address of the network."""
 
     network: str
 
 
 @dataclass(frozen=True, slots=True)
-class TextTest:
+class LeafTextTest:
     """The leaf is a string that begins with, ends with or (ignoring case) equals the text."""
 
     kind: OneOf["equals", "prefix", "suffix"]
@@ -53,15 +53,15 @@ class TextTest:
 
 
 @dataclass(frozen=True, slots=True)
-class Wildcard:
+class LeafWildcard:
     """The leaf is a string made of these pieces with any text between them; one piece: just that text."""
 
     pieces: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Numeric:
-    """The leaf is a number between the ends; None is no end."""
+class LeafRange:
+    """The leaf is a number between the ends; None is unbounded."""
 
     low: float | None
     high: float | None
@@ -70,38 +70,48 @@ class Numeric:
 
 
 @dataclass(frozen=True, slots=True)
-class Exists:
+class LeafExists:
     """There is a leaf, whatever it is."""
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class LeafMissing:
     """There is no leaf."""
 
 
 @dataclass(frozen=True, slots=True)
-class AnythingBut:
-    """The leaf passes none of these tests: a leaf of another type passes none."""
+class LeafAnythingBut:
+    """The leaf passes none of these tests; a leaf of another type passes none of them."""
 
-    excluded: tuple[Equal | Constant | TextTest | Wildcard, ...]
+    excluded: tuple[LeafEquals | LeafConstant | LeafTextTest | LeafWildcard, ...]
 
 
-LeafTest: TypeAlias = Equal | Constant | SameAddress | InNetwork | TextTest | Wildcard | Numeric | AnythingBut | Exists
-Test: TypeAlias = LeafTest | Missing
-MISSING: Final = Missing()
+LeafTest: TypeAlias = (
+    LeafEquals
+    | LeafConstant
+    | LeafAddress
+    | LeafInNetwork
+    | LeafTextTest
+    | LeafWildcard
+    | LeafRange
+    | LeafAnythingBut
+    | LeafExists
+)
+FieldTest: TypeAlias = LeafTest | LeafMissing
+MISSING: Final = LeafMissing()
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class EventPatternField:
     """Some leaf at the path (its keys, joined by dots) passes some test."""
 
     path: str
-    tests: tuple[Test, ...]
+    tests: tuple[FieldTest, ...]
 
     @property
     def leaf_tests(self) -> tuple[LeafTest, ...]:
         """The tests that a leaf can pass."""
-        return tuple(test for test in self.tests if not isinstance(test, Missing))
+        return tuple(test for test in self.tests if not isinstance(test, LeafMissing))
 
     @property
     def may_miss(self) -> bool:
@@ -110,26 +120,26 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Alternative:
+class EventPatternAlternative:
     """Fields that must all hold, with leaves that do not lie in different elements of one list.
 
-    They are in the order in which AWS looks at them: that of their paths, by UTF-16 code units. It decides what
-    `exists: false` means inside a list, as a leaf is missing beside those that were found before it.
+    They are in the order in which AWS tests them: that of their paths, by UTF-16 code units. It decides what
+    `exists: false` means inside a list, since a leaf is missing relative to those that were found before it.
     """
 
-    fields: tuple[Field, ...]
+    fields: tuple[EventPatternField, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class EventPattern:
     """Some alternative holds."""
 
-    alternatives: tuple[Alternative, ...]
+    alternatives: tuple[EventPatternAlternative, ...]
 
 
-def in_order(fields: dict[str, Field]) -> Alternative:
-    """The fields as an alternative."""
-    return Alternative(tuple(fields[path] for path in sorted(fields, key=_code_units)))
+def in_order(fields: dict[str, EventPatternField]) -> EventPatternAlternative:
+    """An alternative of the fields, in AWS's order."""
+    return EventPatternAlternative(tuple(fields[path] for path in sorted(fields, key=_code_units)))
 
 
 def _code_units(path: str) -> bytes:

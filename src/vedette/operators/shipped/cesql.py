@@ -1,8 +1,8 @@
-"""What does an expression of CloudEvents SQL say of an event?
+"""The operator `cesql`: an expression of CloudEvents SQL as a test of an event.
 
-    cesql('hop < ttl')          it is true for the event, and nothing went wrong
+    cesql('hop < ttl')          true if the expression is true for the event, without an error
 
-Rules of the dialect `cesql` call it for what tests of single attributes cannot say; a filter may call it, too.
+Rules of the dialect `cesql` call it for what tests of single attributes cannot express; a filter may call it, too.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from vedette.dialects.cesql.evaluate import evaluate
 from vedette.dialects.cesql.parser import parse
 from vedette.errors import InputError
 from vedette.operators.operator import Operator, operator
-from vedette.operators.shipped.settings import Settings
+from vedette.operators.shipped.table_settings import OperatorSettings
 
 
 def operators(settings: Mapping[str, Any]) -> Iterable[Operator]:
     """`cesql`, which has no settings."""
-    Settings(settings, "cesql").end()
+    OperatorSettings(settings, "cesql").end()
     return [cesql]
 
 

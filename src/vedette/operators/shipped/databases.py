@@ -1,4 +1,4 @@
-"""Which values does a table of a database have for many keys at once?"""
+"""Values from a table of a database, for many keys at once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KEYS = 500  # of one query: few databases take more than a thousand
 
 
 class KeyedTable:
-    """A table that is asked by one of its columns. Nothing is opened before the first question."""
+    """A table that is looked up by one column. Nothing is opened before the first lookup."""
 
     def __init__(
         self, url: str, table: str, key: str, columns: tuple[str, ...] | None, *, folder: Path, name: str
@@ -33,7 +33,7 @@ class KeyedTable:
         self._alone = threading.Lock()
 
     def columns(self) -> tuple[str, ...] | None:
-        """Those that may be asked for; None if that is not known while the database cannot be reached."""
+        """The columns that may be read; None while they are unknown because the database cannot be reached."""
         from sqlalchemy.exc import DBAPIError
 
         if self._out_of_reach:
@@ -48,7 +48,7 @@ class KeyedTable:
         return self._columns or tuple(table.columns.keys())
 
     def values(self, keys: Iterable[Any], column: str) -> dict[Any, list[Any]]:
-        """The values of the column in all rows of each key; NULL is none."""
+        """The values of the column in all rows of each key; without NULL."""
         from sqlalchemy import select
 
         engine, table = self._open()
@@ -66,7 +66,7 @@ class KeyedTable:
                 for stored, each in connection.execute(
                     select(key, value).where(key.in_(some)).where(value.is_not(None))
                 ):
-                    if stored in sought:  # a database that does not tell case apart finds more than was asked
+                    if stored in sought:  # a case-insensitive database finds more than was asked for
                         found[sought[stored]].append(str(each) if isinstance(each, uuid.UUID) else each)
         return found
 
@@ -136,9 +136,9 @@ def _pieces(keys: list[Any]) -> Iterator[list[Any]]:
 
 
 def _plain(column: Column[Any]) -> Any:
-    """The column, with decimals as the floats that filters know.
+    """The column, with decimals as floats, as in filters.
 
-    All whole numbers are of 64 bits: PostgreSQL refuses the query for one that a column of 32 bits cannot hold.
+    Integer columns are read as 64 bits: PostgreSQL refuses the query for a key that a column of 32 bits cannot hold.
     """
     from sqlalchemy import BigInteger, Float, Integer, Numeric, type_coerce
 

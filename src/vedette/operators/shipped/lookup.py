@@ -1,20 +1,20 @@
-"""What does a table of a database say of a key?
+"""The operator `lookup`: values from a table of a database, by key.
 
     lookup('customers', customer_id, 'tier', ?tier) and ?tier = 'gold'
 
     [lookup]
-    time_limit = 10                         # seconds for all that a batch asks
-    cache_size = 10000                      # answers that are kept ...
-    cache_seconds = 60                      # ... for so long
+    seconds for all lookups of a batch
+    results that are cached ...
+    ... for so long
 
     [lookup.customers]
     database = "sqlite:///customers.db"     # what SQLAlchemy takes; or ...
     database_from = "CUSTOMERS_DATABASE"    # ... the variable of the environment that holds it, password and all
     table = "customers"                     # or "schema.customers"
     key = "id"
-    columns = ["tier", "country"]           # those that may be asked for; without it all
+    the columns that may be read; without it all
 
-Every row with the key gives a value; none at all: false. NULL is no value. A key that is missing is unknown. Numbers
+Every row with the key gives a value; no row at all: false. NULL is no value. A key that is missing is unknown. Numbers
 are compared with numbers and texts with texts, exactly: a key that the column cannot hold has no row.
 """
 
@@ -24,15 +24,15 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from vedette.language.families import similar
+from vedette.language.type_families import similar
 from vedette.operators.operator import Cache, Operator, operator
 from vedette.operators.shipped.databases import KeyedTable
-from vedette.operators.shipped.settings import Settings, configured, needs
+from vedette.operators.shipped.table_settings import OperatorSettings, configured, needs
 
 
 def operators(settings: Mapping[str, Any]) -> Iterable[Operator]:
-    """`lookup` in the tables of the settings, and in no others."""
-    table = Settings(settings, "lookup")
+    """`lookup` in the tables of the settings only."""
+    table = OperatorSettings(settings, "lookup")
     time_limit = table.seconds("time_limit", 10.0)
     cache = Cache(table.whole("cache_size", 10_000) or 1, table.seconds("cache_seconds", 60.0))
     tables = {each.name.removeprefix("lookup."): _table(each) for each in table.tables()}
@@ -57,7 +57,7 @@ def operators(settings: Mapping[str, Any]) -> Iterable[Operator]:
     return [lookup]
 
 
-def _table(settings: Settings) -> KeyedTable:
+def _table(settings: OperatorSettings) -> KeyedTable:
     variable = settings.value("database_from")
     if variable is None:
         url = settings.text("database")

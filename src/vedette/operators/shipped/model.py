@@ -1,4 +1,4 @@
-"""What does a trained model say of an event?
+"""The operator `model`: the output of a trained model (ONNX) for an event.
 
     model('fraud', ?score) and ?score > 0.9
 
@@ -23,13 +23,13 @@ from typing import Any
 
 from vedette.errors import FileError
 from vedette.operators.operator import Operator, operator
-from vedette.operators.shipped.networks import Network
-from vedette.operators.shipped.settings import Settings, configured, needs
+from vedette.operators.shipped.onnx_models import ModelFile
+from vedette.operators.shipped.table_settings import OperatorSettings, configured, needs
 
 
 def operators(settings: Mapping[str, Any]) -> Iterable[Operator]:
-    """`model` with the files of the settings, and with no others."""
-    table = Settings(settings, "model")
+    """`model` with the files of the settings only."""
+    table = OperatorSettings(settings, "model")
     threads = table.whole("threads", 1) or 1
     time_limit = table.seconds("time_limit", 10.0)
     models = {each.name.removeprefix("model."): _network(each, threads) for each in table.tables()}
@@ -48,7 +48,7 @@ def operators(settings: Mapping[str, Any]) -> Iterable[Operator]:
     return [model]
 
 
-def _network(settings: Settings, threads: int) -> Network:
+def _network(settings: OperatorSettings, threads: int) -> ModelFile:
     path = settings.path(settings.text("file"))
     if not path.exists():
         raise FileError(f"there is no file {path}\nHint: `file` of [{settings.name}] names it")
@@ -59,6 +59,6 @@ def _network(settings: Settings, threads: int) -> Network:
         if not isinstance(paths, list | tuple) or not paths or not all(isinstance(each, str) for each in paths):
             raise settings.wrong("inputs", "a list of attributes, or a table of such lists by the model's inputs")
     output = settings.text("output") if settings.value("output") is not None else None
-    found = Network(settings.name, path, features, output, settings.whole("column", None, least=0), threads)
+    found = ModelFile(settings.name, path, features, output, settings.whole("column", None, least=0), threads)
     settings.end()
     return found

@@ -1,4 +1,4 @@
-"""How far is a point from a shape, over the surface of the Earth as a sphere?
+"""The distance of a point from a shape, along the surface of the Earth as a sphere.
 
 Edges are straight in longitude and latitude, as GeoJSON has them. They are cut into pieces of at most `PIECE` degrees,
 and each piece is followed along its great circle, which leaves the straight line by less than 0.1 m (a piece of length
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from vedette.language.evaluate import EARTH_RADIUS
 
-Numbers = NDArray[np.float64]
+Floats = NDArray[np.float64]
 Vectors = NDArray[np.float64]  # (…, 3): points on the unit sphere
 
 PIECE = 0.02  # degrees
@@ -44,8 +44,8 @@ class Outline:
         reach = angles(self._start, self._centre[:, None]) + angles(self._start, self._end)
         self._reach = reach.max(axis=1) + _SLACK
 
-    def metres(self, longitude: Numbers, latitude: Numbers) -> Numbers:
-        """From each point to what is nearest of the outline."""
+    def metres(self, longitude: Floats, latitude: Floats) -> Floats:
+        """The distance in metres from each point to the nearest part of the outline."""
         points = vectors(longitude, latitude)
         if self._size == len(self._centre) == 1:  # most places are a point: no group is passed over
             return self._to_arcs(points[:, None], np.zeros(len(points), np.int64))[:, 0] * EARTH_RADIUS
@@ -55,7 +55,7 @@ class Outline:
         return found * EARTH_RADIUS
 
     def _near(self, points: Vectors) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Pairs of point and group: among them, for each point, the group that holds what is nearest."""
+        """Pairs of point and group: among them, for each point, the group that has the nearest part."""
         step = max(1, _AT_ONCE // len(self._centre))
         for first in range(0, len(points), step):
             away = angles(points[first : first + step, None], self._centre)
@@ -66,7 +66,7 @@ class Outline:
                 some = slice(begin, begin + few)
                 yield point[some] + first, group[some]
 
-    def _to_arcs(self, points: Vectors, group: NDArray[np.int64]) -> Numbers:
+    def _to_arcs(self, points: Vectors, group: NDArray[np.int64]) -> Floats:
         """Radians from each point to each arc of its group."""
         start = self._start[group]
         to_ends = np.minimum(angles(points, start), angles(points, self._end[group]))
@@ -76,20 +76,20 @@ class Outline:
         return np.where(beside, across, to_ends)
 
 
-def vectors(longitude: Numbers, latitude: Numbers) -> Vectors:
-    """Places on the unit sphere."""
+def vectors(longitude: Floats, latitude: Floats) -> Vectors:
+    """Positions on the unit sphere."""
     x, y = np.radians(longitude), np.radians(latitude)
     return np.stack([np.cos(y) * np.cos(x), np.cos(y) * np.sin(x), np.sin(y)], axis=-1)
 
 
-def angles(one: Vectors, other: Vectors) -> Numbers:
+def angles(one: Vectors, other: Vectors) -> Floats:
     """Radians between unit vectors, as exact for those that are near as for those that are opposite (Kahan)."""
-    angle: Numbers = 2 * np.arctan2(_norm(one - other), _norm(one + other))
+    angle: Floats = 2 * np.arctan2(_norm(one - other), _norm(one + other))
     return angle
 
 
 def _middle(vectors: Vectors) -> Vectors:
-    """About the middle of each group; any point will do, if not as well."""
+    """About the middle of each group; any point is correct, a central one is faster."""
     total = vectors.sum(axis=1)
     length = _norm(total)[:, None]
     return np.where(length > 1e-3, total / np.maximum(length, 1e-3), vectors[:, 0])
@@ -118,10 +118,10 @@ def _lines(shape: Any) -> Iterator[Any]:
         yield shape
 
 
-def _dot(one: Vectors, other: Vectors) -> Numbers:
-    product: Numbers = np.einsum("...i,...i->...", one, other)
+def _dot(one: Vectors, other: Vectors) -> Floats:
+    product: Floats = np.einsum("...i,...i->...", one, other)
     return product
 
 
-def _norm(vector: Vectors) -> Numbers:
+def _norm(vector: Vectors) -> Floats:
     return np.sqrt(_dot(vector, vector))

@@ -1,13 +1,13 @@
-"""What does a text say?
+"""The operators `mentions` and `similar`: phrases in a text, and the similarity of texts.
 
-    mentions(title, 'used bicycle', 'e-bike')           one of the phrases stands in it, as whole words
+    mentions(title, 'used bicycle', 'e-bike')           one of the phrases is in it, as whole words
     similar(title, 'used bicycle', ?s) and ?s > 0.8     how much the words of both agree, from 0 to 1
 
-Case, accents and what stands between words do not matter (`words`). Words are told apart by spaces and punctuation:
-where a language writes none, as Chinese, a phrase is found only between them.
+Case, accents and punctuation do not matter (`words`). Words are separated by spaces and punctuation: in a language
+that writes none, such as Chinese, a phrase is found only between them.
 
 `similar` is RapidFuzz's `token_set_ratio`, because a subscription names what is sought in a few words, and an event
-says that and much more: the order of words and the words that only one side has do not count against what both have.
+has that and much more: the order of words and the words that only one side has do not count against common ones.
 So 1.0 means that all words of one side are among those of the other, and a misspelt word is not as good as the word.
 """
 
@@ -20,13 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.operators.operator import Operator, operator
-from vedette.operators.shipped.settings import Settings, needs
+from vedette.operators.shipped.table_settings import OperatorSettings, needs
 from vedette.operators.shipped.words import of_distinct, words
 
 
 def operators(settings: Mapping[str, Any]) -> Iterable[Operator]:
     """`mentions` and `similar`, which have no settings."""
-    Settings(settings, "text").end()
+    OperatorSettings(settings, "text").end()
     return [mentions, similar]
 
 
@@ -49,7 +49,7 @@ def _check_phrase(phrase: object, call: str) -> None:
 
 @operator(batch=True, reads=(), time_limit=None, check=_check_mentions)
 def mentions(events: Any, text: Any, phrase: str, *others: str) -> Any:
-    """Whether one of the phrases stands in each text."""
+    """Whether one of the phrases is in each text."""
     sought = [f" {words(each)} " for each in (phrase, *others)]
 
     def found(texts: list[str]) -> NDArray[Any]:
@@ -61,7 +61,7 @@ def mentions(events: Any, text: Any, phrase: str, *others: str) -> Any:
 
 @operator(outputs=1, batch=True, reads=(), time_limit=None, check=_check_similar)
 def similar(events: Any, text: Any, like: str) -> Any:
-    """How much the words of each text agree with those of the other one."""
+    """How far the words of each text agree with those of the other one."""
     from rapidfuzz import fuzz, process
 
     sought = words(like)

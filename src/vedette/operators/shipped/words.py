@@ -1,4 +1,4 @@
-"""What are the words of a text? Without case, accents and what stands between them."""
+"""The words of a text, without case, accents and punctuation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONG = 4096  # characters: what is longer is not kept
 def words(text: str) -> str:
     """The words of a text with one space between them: `"Café-Crème!"` is `"cafe creme"`.
 
-    Characters are taken apart into what they stand for (Unicode's NFKD), so that `ﬁ` is `fi`, and marks are left out.
+    Characters are decomposed (Unicode's NFKD), so that `ﬁ` is `fi`, and marks are left out.
     """
     return _words(text) if len(text) > _LONG else _kept_words(text)
 
@@ -38,7 +38,7 @@ _kept_words = lru_cache(_KEPT)(_words)
 
 
 def of_distinct(texts: Any, size: int, answer: Callable[[list[str]], NDArray[Any]]) -> Any:
-    """What is answered about the words of each text, asked once for those that are the same; null where there is none.
+    """Apply a function to the words of each distinct text; null where there is none.
 
     `texts` is an array, or one text for all of `size` events.
     """

@@ -1,1 +1,0 @@
-"""Patterns over several events: from texts and events to matches."""

@@ -1,0 +1,122 @@
+"""All tests of the values of one column, or of the elements of its lists, grouped by kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vedette.errors import NotSupported
+from vedette.filters.probes.distinct_values import Distinct, DistinctAreas, DistinctKeys, DistinctPoints, DistinctTexts
+from vedette.filters.probes.document_tests import DocumentTests
+from vedette.filters.probes.geometry import NearTests, RegionTests
+from vedette.filters.probes.intervals import ByteSets, KeySets
+from vedette.filters.probes.test_pairs import Arrays, PairsOfTests, crossed, frozen, joined, named, no_holds, part_of
+from vedette.filters.probes.text_tests import TextTests
+from vedette.language.normalform import NearProbe, RegionProbe, TextProbe
+from vedette.language.valuesets import ValueSet
+from vedette.schema.types import Kind
+
+Simple: TypeAlias = TextProbe | RegionProbe | NearProbe | ValueSet[Any]
+
+
+class _TestGroup(Protocol):
+    """Tests of one kind, numbered from 0."""
+
+    def arrays(self) -> Arrays: ...
+
+
+_GROUPS: dict[str, Any] = {
+    "text": TextTests,
+    "documents": DocumentTests,
+    "keys": KeySets,
+    "bytes": ByteSets,
+    "regions": RegionTests,
+    "near": NearTests,
+}
+_EVERY = "every"  # numbers of sets that contain all values
+
+
+class SimpleTests:
+    """Numbered tests that a single value satisfies or does not."""
+
+    def __init__(self, arrays: Arrays) -> None:
+        self._every: NDArray[np.int32] = frozen(arrays[f"{_EVERY}.number"])
+        self._groups: dict[str, tuple[_TestGroup, NDArray[np.int32]]] = {}
+        for name, group in _GROUPS.items():
+            own = part_of(arrays, f"{name}.")
+            if own:
+                self._groups[name] = group(part_of(own, "own.")), frozen(own["number"])
+
+    @classmethod
+    def build(cls, kind: Kind, tests: Sequence[Simple]) -> SimpleTests:
+        """Group the tests by kind; NotSupported if values of this kind cannot be tested so."""
+        numbers: dict[str, list[int]] = {}
+        for number, test in enumerate(tests):
+            name = _group_of(kind, test)
+            if name is not None:
+                numbers.setdefault(name, []).append(number)
+        arrays: Arrays = {f"{_EVERY}.number": np.array(numbers.pop(_EVERY, []), np.int32)}
+        for name, own in numbers.items():
+            group = _GROUPS[name].build([tests[number] for number in own])
+            arrays[f"{name}.number"] = np.array(own, np.int32)
+            arrays |= named(f"{name}.own.", group.arrays())
+        return cls(arrays)
+
+    def arrays(self) -> Arrays:
+        """Plain arrays from which the tests can be made again."""
+        arrays: Arrays = {f"{_EVERY}.number": self._every}
+        for name, (group, number) in self._groups.items():
+            arrays[f"{name}.number"] = number
+            arrays |= named(f"{name}.own.", group.arrays())
+        return arrays
+
+    def holds(self, values: Distinct) -> PairsOfTests:
+        """The tests that hold for each of the values."""
+        if not len(values):
+            return no_holds()
+        parts = [crossed(np.arange(len(values)), self._every)] if self._every.size else []
+        for group, number in self._groups.values():
+            found = _ask(group, values)
+            parts.append(PairsOfTests(found.value, number[found.test]))
+        return joined(parts)
+
+    def hold_for_text(self, text: bytes) -> NDArray[np.int32]:
+        """The tests that hold for one string, ascending."""
+        own = self._groups.get("text")
+        if own is not None and len(self._groups) == 1 and not self._every.size and isinstance(own[0], TextTests):
+            return own[0].hold_for(text)  # if there is only one group, its numbers are those of the tests
+        return np.sort(self.holds(DistinctTexts([text])).test)
+
+
+def _ask(group: _TestGroup, values: Distinct) -> PairsOfTests:
+    match group, values:
+        case TextTests() | DocumentTests() | ByteSets(), DistinctTexts(texts):
+            return group.holds(texts)
+        case KeySets(), DistinctKeys(keys):
+            return group.holds(keys)
+        case RegionTests() | NearTests(), DistinctPoints(points):
+            return group.holds_for_points(points)
+        case RegionTests(), DistinctAreas(geometries):
+            return group.holds_for_regions(geometries)
+    raise TypeError(f"{type(values).__name__} cannot be put to {type(group).__name__}")
+
+
+def _group_of(kind: Kind, test: Simple) -> str | None:
+    """The group that a test belongs to; None if no value satisfies it."""
+    if isinstance(test, ValueSet):
+        if test.is_all_values:
+            return _EVERY
+        if not test.intervals:
+            return None
+        if kind.ordered:
+            return "bytes" if kind.textual else "keys"
+    elif isinstance(test, TextProbe) and kind is Kind.STRING:
+        return "documents" if test.kind == "fits" else "text"
+    elif isinstance(test, RegionProbe) and kind in (Kind.POINT, Kind.REGION):
+        return "regions"
+    elif isinstance(test, NearProbe) and kind is Kind.POINT:
+        return "near"
+    raise NotSupported(f"a {kind.value} cannot be put to this test: {test}")

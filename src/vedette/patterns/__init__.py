@@ -1,0 +1,1 @@
+"""Patterns over several events: machines, partial matches, forecasts."""

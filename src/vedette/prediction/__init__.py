@@ -1,1 +1,0 @@
-"""How probable it is that a pattern which has begun will complete, and how good such forecasts have been."""
