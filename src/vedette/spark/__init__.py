@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from vedette.errors import NotInstalled
@@ -19,22 +17,22 @@ if importlib.util.find_spec("pyspark") is None:
 if TYPE_CHECKING:
     from vedette.operators.calling import Calling
     from vedette.spark.covering.cover import cover
-    from vedette.spark.match import match
+    from vedette.spark.dataframe_match import match
+    from vedette.spark.dataframe_training import train
     from vedette.spark.meeting.meet import meet
-    from vedette.spark.patterns.history import train
     from vedette.spark.pipeline.config import load
     from vedette.spark.pipeline.run import run
-    from vedette.spark.session import session
+    from vedette.spark.spark_session import session
 
 _PLACES = {
     "Calling": "vedette.operators.calling",
     "cover": "vedette.spark.covering.cover",
     "load": "vedette.spark.pipeline.config",
-    "match": "vedette.spark.match",
+    "match": "vedette.spark.dataframe_match",
     "meet": "vedette.spark.meeting.meet",
     "run": "vedette.spark.pipeline.run",
-    "session": "vedette.spark.session",
-    "train": "vedette.spark.patterns.history",
+    "session": "vedette.spark.spark_session",
+    "train": "vedette.spark.dataframe_training",
 }
 
 __all__ = [
@@ -47,17 +45,6 @@ __all__ = [
     "session",
     "train",
 ]
-
-
-class _Package(ModuleType):
-    """Python binds a module to its name in the package when it imports it; here names such as `match` are functions."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _PLACES and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

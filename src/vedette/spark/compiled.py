@@ -1,9 +1,10 @@
-"""What may be handed in as subscriptions, and how it becomes a matcher."""
+"""Turns subscriptions, in any form that callers may hand in, into a set or a matcher."""
 
 from __future__ import annotations
 
 import datetime as dt
 import functools
+import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -11,53 +12,66 @@ from typing import Any, TypeAlias
 
 from pyspark.sql import DataFrame
 
+from vedette.engine.engine import Engine
+from vedette.engine.live import LiveEngine
+from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import InputError
-from vedette.files.loading import load_rows
-from vedette.files.operator_calls import OperatorCalls
-from vedette.files.subscriptions import KEYS, Placed, SubscriptionRows, columns_of, read_subscriptions, record_of
-from vedette.matching.live import LiveMatcher
-from vedette.matching.matcher import Matcher
-from vedette.matching.snapshot_files import is_snapshot
-from vedette.matching.subscriptions import Subscriptions
+from vedette.filters.live import LiveMatcher
+from vedette.filters.matcher import Matcher
+from vedette.filters.snapshot_files import is_snapshot
+from vedette.io.loading import load_rows
+from vedette.io.operator_calls import OperatorCalls
+from vedette.io.subscription_problems import SubscriptionProblem, set_aside
+from vedette.io.subscription_rows import KEYS, SourceLine, SubscriptionRows
+from vedette.io.subscriptions import columns_of, read_subscriptions, record_of
 from vedette.operators.registry import Operators
 from vedette.schema.schema import Schema
-from vedette.spark.snapshots import Shipped
+from vedette.spark.snapshots import ShippedSnapshot
 
-_FORMS = "Subscriptions, a Matcher, the path of a file or a snapshot, records, or a DataFrame with `id` and `when`"
+_log = logging.getLogger("vedette.spark")
+_FORMS = "Subscriptions, an Engine, the path of a file or a snapshot, records, or a DataFrame with `id` and `when`"
 _NOTHING = "nothing was matched"
+_ELSEWHERE = "hand in others as `operators`"
 
 Given: TypeAlias = (
-    "Subscriptions | Matcher | Shipped | DataFrame | str | os.PathLike[str] | Iterable[Mapping[str, Any]]"
+    "Subscriptions | Engine | Matcher | ShippedSnapshot | DataFrame | str | os.PathLike[str]"
+    " | Iterable[Mapping[str, Any]]"
 )
 
 
-def loaded(subscriptions: Given, schema: Schema, operators: Operators | None = None) -> Subscriptions | Matcher:
-    """Whatever was handed in as a set; texts are read by the schema, unless they have been read already.
+def loaded(
+    subscriptions: Given, schema: Schema, operators: Operators | None = None, *, strict: bool = False
+) -> Subscriptions | Engine | Matcher:
+    """Subscriptions in any form, as a set, engine or matcher; texts are read by the schema unless they were before.
 
-    There may be patterns in it, and filters that call operators. Where it is known which `operators` there are,
-    BadSubscriptions says of all texts of a file or a DataFrame at once which of their calls make no sense.
+    There may be patterns in it, and filters that call operators. What is wrong in a file or a DataFrame, calls of
+    `operators` (or, without them, of the installed ones) among it, is logged and left out, or, if it is strict,
+    BadSubscriptions has all of it.
     """
-    if isinstance(subscriptions, Matcher):
+    if isinstance(subscriptions, Matcher | Engine):
         return subscriptions
-    if isinstance(subscriptions, Shipped):
+    if isinstance(subscriptions, ShippedSnapshot):
         return _opened(subscriptions.folder)
-    if isinstance(subscriptions, LiveMatcher):
+    if isinstance(subscriptions, LiveMatcher | LiveEngine):
         raise InputError(
-            "a LiveMatcher changes while it matches, and what is sent to workers does not\n"
+            f"a {type(subscriptions).__name__} changes while it matches, and what is sent to workers does not\n"
             "Hint: hand in the Subscriptions that it was made from; a pipeline takes changes between its batches"
         )
-    if isinstance(subscriptions, str | os.PathLike) and is_snapshot(path := Path(subscriptions)) and path.is_dir():
-        return Matcher.open(path)
-    return _set_of(subscriptions, schema, operators)
+    if isinstance(subscriptions, str | os.PathLike) and (path := Path(subscriptions)).is_dir():
+        if is_snapshot(path):
+            return Matcher.open(path)
+        if is_snapshot(path / "with_operators"):  # of others than plain filters, too
+            return Engine.open(path, operators=operators)
+    return _set_of(subscriptions, schema, operators, strict)
 
 
-def _set_of(subscriptions: Any, schema: Schema, operators: Operators | None) -> Subscriptions:
+def _set_of(subscriptions: Any, schema: Schema, operators: Operators | None, strict: bool) -> Subscriptions:
     if isinstance(subscriptions, Subscriptions):
         return subscriptions
     if is_frame(subscriptions):
-        return _read(_frame_rows(subscriptions), schema, operators)
+        return _read(_frame_rows(subscriptions), schema, operators, strict)
     if isinstance(subscriptions, str | os.PathLike):
-        return _read(read_subscriptions(Path(subscriptions)), schema, operators)
+        return _read(read_subscriptions(Path(subscriptions)), schema, operators, strict)
     if isinstance(subscriptions, Mapping | bytes) or not isinstance(subscriptions, Iterable):
         raise InputError(f"the subscriptions are a {type(subscriptions).__name__}\nHint: hand in {_FORMS}")
     made = Subscriptions(schema)
@@ -65,23 +79,27 @@ def _set_of(subscriptions: Any, schema: Schema, operators: Operators | None) -> 
     return made
 
 
-def _read(rows: SubscriptionRows, schema: Schema, operators: Operators | None) -> Subscriptions:
-    calls = None if operators is None else OperatorCalls(operators)
-    made = load_rows(rows, schema, consequence=_NOTHING, patterns=True, calls=calls)
-    if calls is not None:
+def _read(rows: SubscriptionRows, schema: Schema, operators: Operators | None, strict: bool) -> Subscriptions:
+    calls = OperatorCalls(operators, _ELSEWHERE)
+    aside: list[SubscriptionProblem] = []
+    put = None if strict else aside
+    made = load_rows(rows, schema, consequence=_NOTHING, patterns=True, calls=calls, aside=put)
+    if aside:
+        _log.warning("%s", set_aside(rows.name, aside))
+    if strict:
         calls.refuse_wrong(schema, rows.name, _NOTHING)
     return made
 
 
 def is_frame(given: object) -> bool:
-    """A DataFrame, of a session here or of one that is connected to."""
+    """Whether it is a DataFrame, of a session here or of Spark Connect."""
     return isinstance(given, DataFrame)
 
 
 @functools.lru_cache(maxsize=4)
 def _opened(folder: str) -> Matcher:
-    """The driver's own copy of what was shipped: no file of that name ever changes."""
-    return Matcher.open(folder)
+    """The driver's own copy of a shipped snapshot, verified when it was shipped: folders of that name never change."""
+    return Matcher.open(folder, verify=False)
 
 
 def _frame_rows(frame: Any) -> SubscriptionRows:
@@ -100,5 +118,5 @@ def _frame_rows(frame: Any) -> SubscriptionRows:
     # Partitions come in any order: the same table should always have the same version.
     table = chosen.orderBy("`id`").toArrow()
     rows = (row for batch in table.to_batches() for row in batch.to_pylist())
-    placed: Iterator[Placed] = ((number, record_of(row), None) for number, row in enumerate(rows, 1))
+    placed: Iterator[SourceLine] = ((number, record_of(row), None) for number, row in enumerate(rows, 1))
     return SubscriptionRows("the DataFrame of subscriptions", placed, dt.datetime.now(dt.UTC))

@@ -1,7 +1,7 @@
-"""Matching the events of a file on Spark: tasks read and match pieces of it, the driver gets what they found, in order.
+"""Matches the events of a file on Spark: tasks read and match pieces of it, the driver gets the results in order.
 
-Pieces go out in rounds, two of which are under way at a time, so that the memory of the driver stays bounded: what is
-found is four bytes a match and the ids of the events, and pieces are cut so that not too much of it is on its way.
+Pieces go out in rounds, two of which run at a time, so that the memory of the driver stays bounded: a match takes four
+bytes, beside the ids of the events, and pieces are cut so that there are not too many results at once.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import pickle
 import secrets
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
@@ -22,17 +23,17 @@ from numpy.typing import NDArray
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from vedette.engine.outcomes import OutcomeDetails
 from vedette.errors import FileError
-from vedette.files.chunks import RejectedEvent, filled
-from vedette.files.notices import Notices
-from vedette.files.pieces import Cut, Piece, Sizes
-from vedette.kernels.rows import Rows, events_of
+from vedette.filters.kernels.match_rows import MatchRows, events_of
+from vedette.io.chunks import EventChunk, RejectedRow, filled
+from vedette.io.pieces import CutPiece, FileRange, LineCount, LinesPiece, Piece, PieceSizes
+from vedette.io.text_lines import numbered as lines_of
+from vedette.io.text_lines import whole_lines
 from vedette.schema.columns import Column
-from vedette.spark.file_task import COLUMNS, Tallying, TaskOptions, match_pieces
-from vedette.spark.operators.files import FileFilters, heard
-from vedette.spark.patterns.file_survey import Survey
-from vedette.spark.patterns.looking import Looking
-from vedette.spark.snapshots import Shipped
+from vedette.spark.engines import Sent
+from vedette.spark.file_task import COLUMNS, Tallying, TaskOptions, heard, match_pieces
+from vedette.spark.patterns.survey import Looking, Survey
 
 _A_CORE = 2  # pieces of one round
 _ROUNDS = 2  # under way at a time
@@ -40,7 +41,7 @@ _IN_FLIGHT = 64_000_000  # matches, about
 
 
 class Found(NamedTuple):
-    """What came of some rows, in the order of the source."""
+    """Results of some rows, in the order of the source."""
 
     ids: Any  # of events that match something: a pyarrow.StringArray
     rows: NDArray[np.int64]  # the rows of the source that these are
@@ -48,50 +49,52 @@ class Found(NamedTuple):
     subscription: Any  # for every match, the number of its subscription
     read: int  # rows, good and bad
     rejected: int
-    rejects: list[RejectedEvent]  # all, or the first few
+    rejects: list[RejectedRow]  # all, or the first few
     done: float | None  # of the source, from 0 to 1
-    notices: Notices | None = None  # what some of the matches say beyond it
+    details: OutcomeDetails | None = None  # bindings of some of the matches
     tally: bytes | None = None  # of matches that are counted where they are found
 
 
-def sizes(spark: SparkSession, matches_per_event: float) -> Sizes:
-    """How large pieces should be for this session, and for events that match so much."""
+def sizes(spark: SparkSession, matches_per_event: float) -> PieceSizes:
+    """How large pieces should be in this session, for this number of matches per event."""
     in_flight = _A_CORE * _ROUNDS * cores(spark)
-    return Sizes(in_flight, max(64, min(1 << 17, int(_IN_FLIGHT / in_flight / max(0.01, matches_per_event)))))
+    return PieceSizes(in_flight, max(64, min(1 << 17, int(_IN_FLIGHT / in_flight / max(0.01, matches_per_event)))))
 
 
 def cores(spark: SparkSession) -> int:
     """How many tasks run at a time."""
     try:
         return int(spark.sparkContext.defaultParallelism)
-    except PySparkException:  # a client of Spark Connect is not told
+    except PySparkException:  # a client of Spark Connect cannot know
         return 8
 
 
 def match_cuts(
     spark: SparkSession,
-    cuts: Iterator[Cut],
-    shipped: Shipped,
+    cuts: Iterator[CutPiece],
+    sending: Callable[[], Sent],
     columns: tuple[Column, ...],
     *,
     rejects: int | None,
     looking: Looking | None = None,
     survey: Survey | None = None,
-    operators: FileFilters | None = None,
     tallying: Tallying | None = None,
 ) -> Iterator[Found]:
-    """What is found in all pieces; of the rejected rows of a chunk only so many, if that is enough.
+    """Results of all pieces; `rejects` limits the rejected rows of a chunk that are returned.
 
-    Where patterns are to follow the same events, they are `looking` at them, and a `survey` takes in what they see.
+    Every round of tasks gets its engine by `sending`: with the statistics of operators by then.
+
+    Where patterns follow the same events, tasks are `looking` at what these need, and a `survey` collects it.
+
     With `tallying`, matches are only counted; all pieces know the numbers of their rows then.
-    FileError if a piece cannot be read: what comes before it has been handed out then.
+
+    FileError if a piece cannot be read; the results before it have been returned then.
     """
     tag = f"vedette-{secrets.token_hex(4)}"
 
-    def task() -> Any:
-        """As it is when a round begins: operators are planned with what has been learned of them."""
-        calling = None if operators is None else operators.now(spark)
-        return partial(match_pieces, options=TaskOptions(shipped, columns, rejects, looking, calling, tallying))
+    def task() -> Any:  # as it is when a round begins
+        options = TaskOptions(sending(), columns, rejects, looking, tallying)
+        return partial(match_pieces, options=options)
 
     rows = lines = 0
     pool = ThreadPoolExecutor(_ROUNDS)
@@ -114,10 +117,10 @@ def match_cuts(
 
 
 def _in_order(
-    spark: SparkSession, cuts: Iterator[Cut], task: Any, tag: str, pool: ThreadPoolExecutor
+    spark: SparkSession, cuts: Iterator[CutPiece], task: Any, tag: str, pool: ThreadPoolExecutor
 ) -> Iterator[tuple[Piece, float | None, list[dict[str, Any]]]]:
-    """Every piece with its results; while they are taken, the next ones are worked on."""
-    under_way: deque[tuple[list[Cut], Future[list[list[dict[str, Any]]]]]] = deque()
+    """Every piece with its results; while the caller handles them, the next ones are matched."""
+    under_way: deque[tuple[list[CutPiece], Future[list[list[dict[str, Any]]]]]] = deque()
     size = _A_CORE * cores(spark)
     while True:
         some = list(islice(cuts, size))
@@ -132,7 +135,7 @@ def _in_order(
 
 
 def _round(spark: SparkSession, pieces: Sequence[Piece], task: Any, tag: str) -> list[list[dict[str, Any]]]:
-    """One job: the results of each piece."""
+    """Run one job; returns the results of each piece."""
     spark.addTag(tag)
     try:
         table = pa.table({"number": pa.array(range(len(pieces)), pa.int64()), "piece": list(map(pickle.dumps, pieces))})
@@ -152,11 +155,71 @@ def _found(result: dict[str, Any], first_row: int, first_line: int, done: float 
     subscriptions = batch["subscriptions"].values
     numbers = batch["row"].to_numpy() + first_row
     ids = filled(batch["id"], numbers)
-    event = events_of(Rows(starts.astype(np.int64), subscriptions.to_numpy()), 0)
+    event = events_of(MatchRows(starts.astype(np.int64), subscriptions.to_numpy()), 0)
     rejects = [
-        RejectedEvent(row + first_row, None if line is None else line + first_line, reason, raw)
+        RejectedRow(row + first_row, None if line is None else line + first_line, reason, raw)
         for row, line, reason, raw in orjson.loads(result["rejects"])
     ]
-    notices = heard(result["said"])
+    details = heard(result["said"])
     read, rejected, tally = (result[name] for name in ("read", "rejected", "tally"))
-    return Found(ids, numbers, event, subscriptions, read, rejected, rejects, done, notices, tally)
+    return Found(ids, numbers, event, subscriptions, read, rejected, rejects, done, details, tally)
+
+
+_COUNTED = "number bigint, rows bigint, lines bigint"
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """A piece, with the numbers of rows and lines before it."""
+
+    piece: Piece
+    row: int
+    line: int
+    counted: bool = True
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files that it reads."""
+        return self.piece.paths
+
+    def chunks(self, chunk: int, lines: LineCount) -> Iterator[EventChunk]:
+        """Its chunks, with the row and line numbers of the whole source."""
+        for read in self.piece.chunks(chunk, lines):
+            rejects = [
+                replace(one, row=one.row + self.row, line=None if one.line is None else one.line + self.line)
+                for one in read.rejects
+            ]
+            numbers = None if read.lines is None else read.lines + self.line
+            yield EventChunk(read.events, read.own_ids, read.rows + self.row, numbers, rejects, read.raw)
+
+
+def numbered(spark: SparkSession, cuts: Sequence[CutPiece]) -> list[CutPiece]:
+    """The pieces, all of which know their row numbers; tasks count rows where that is needed."""
+    unknown = {place: one.piece for place, one in enumerate(cuts) if not one.piece.counted}
+    if not unknown:
+        return list(cuts)
+    table = pa.table(
+        {
+            "number": pa.array(unknown, pa.int64()),
+            "piece": pa.array([pickle.dumps(piece) for piece in unknown.values()], pa.binary()),
+        }
+    )
+    found = spark.createDataFrame(table).mapInArrow(_count, _COUNTED).toArrow().sort_by("number")
+    rows, lines = (np.concatenate([[0], np.cumsum(found.column(name).to_numpy())]) for name in ("rows", "lines"))
+    pieces = {
+        place: Numbered(piece, int(rows[number]), int(lines[number]))
+        for number, (place, piece) in enumerate(unknown.items())
+    }
+    return [one._replace(piece=pieces.get(place, one.piece)) for place, one in enumerate(cuts)]
+
+
+def _count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for number, pickled in zip(batch["number"].to_pylist(), batch["piece"].to_pylist(), strict=True):
+            piece: LinesPiece = pickle.loads(pickled)  # noqa: S301 - it comes from our own driver
+            content = piece.content
+            rows = lines = 0
+            for some in lines_of(whole_lines(content.blocks()) if isinstance(content, FileRange) else content):
+                lines += len(some.lines)
+                rows += sum(1 for line in some.lines if line.strip())  # a blank line is no row
+            yield pa.RecordBatch.from_pylist([{"number": number, "rows": rows, "lines": lines}])

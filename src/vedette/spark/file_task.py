@@ -1,4 +1,4 @@
-"""What a task of a file job does, in a worker: read pieces, match them, and hand back what was found."""
+"""Runs a task of a file job, in a worker: reads pieces, matches them, and returns the results."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ import orjson
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from vedette.engine.outcomes import MATCH, OutcomeDetails
+from vedette.engine.state import StreamOptions
 from vedette.errors import InputError
-from vedette.files.backtest_hearing import ChunkTally
-from vedette.files.backtest_tally import Tally
-from vedette.files.chunks import EventChunk, RejectedEvent
-from vedette.files.matched import ChunkMatcher, MatchedSlice
-from vedette.files.pieces import LineCount, Piece
+from vedette.io.backtest_tally import BacktestTally
+from vedette.io.chunk_stepper import ChunkStepper, SliceOutcome
+from vedette.io.chunks import EventChunk, RejectedRow
+from vedette.io.pieces import LineCount, Piece
+from vedette.io.row_details import TYPES, json_object
+from vedette.io.step_tally import StepTally
 from vedette.schema.columns import Column
 from vedette.schema.schema import Schema
-from vedette.spark.operators.files import FileTask, filters_here, told
-from vedette.spark.patterns.looking import Looking, Seen, look, rows_of
-from vedette.spark.snapshots import Shipped, opened
+from vedette.spark.engines import Sent, engine_here
+from vedette.spark.patterns.survey import Looking, Seen, look, rows_of
 
 COLUMNS = (
     "number bigint, slice bigint, matches binary, rejects binary, read bigint, lines bigint, rejected bigint, "
@@ -56,16 +58,15 @@ _QUICK = pa.ipc.IpcWriteOptions(compression="lz4")
 class TaskOptions(NamedTuple):
     """What a task needs besides its pieces."""
 
-    shipped: Shipped
-    columns: tuple[Column, ...]
+    sent: Sent
+    columns: tuple[Column, ...]  # that are read of every event
     rejects: int | None  # of one slice at most; None: all
-    looking: Looking | None = None  # what patterns look at, if there are any
-    operators: FileTask | None = None  # the filters that call some
+    looking: Looking | None = None  # attributes that patterns need, if there are patterns
     tallying: Tallying | None = None  # matches are not handed back, but counted
 
 
 class Tallying(NamedTuple):
-    """How matches are counted."""
+    """How matches are counted instead of being returned."""
 
     ids: tuple[str, ...]  # of all subscriptions
     places: NDArray[np.int64]  # of the filters among them
@@ -75,16 +76,16 @@ class Tallying(NamedTuple):
 
 def match_pieces(batches: Iterator[Any], options: TaskOptions) -> Iterator[Any]:
     """Rows of (number, piece) -> rows of COLUMNS, at least one for every piece that has events."""
-    with filters_here(options.operators) as operators:
-        matcher = ChunkMatcher(opened(options.shipped), options.columns, operators=operators)
+    with engine_here(options.sent) as engine:
+        stepper = ChunkStepper(engine, StreamOptions(promised=options.columns))
         counting = options.tallying
-        tally = None if counting is None else Tally(counting.ids, counting.samples)
+        tally = None if counting is None else BacktestTally(counting.ids, counting.samples)
         any_piece = False
         for batch in batches:
             any_piece |= bool(batch.num_rows)
             for number, pickled in zip(batch["number"].to_pylist(), batch["piece"].to_pylist(), strict=True):
                 piece: Piece = pickle.loads(pickled)  # noqa: S301 - it comes from our own driver
-                results = _results(piece, matcher, options, tally)
+                results = _results(piece, stepper, options, tally)
                 for place, result in enumerate(results):
                     yield pa.RecordBatch.from_pylist([{"number": number, "slice": place, **result}], _SCHEMA)
         if tally is not None and any_piece:
@@ -93,7 +94,7 @@ def match_pieces(batches: Iterator[Any], options: TaskOptions) -> Iterator[Any]:
 
 
 def _results(
-    piece: Piece, matcher: ChunkMatcher, options: TaskOptions, tally: Tally | None
+    piece: Piece, stepper: ChunkStepper, options: TaskOptions, tally: BacktestTally | None
 ) -> Iterator[dict[str, Any]]:
     unseen = [path for path in piece.paths if not os.path.exists(path)]
     if unseen:
@@ -102,23 +103,20 @@ def _results(
             "Hint: put the events on a file system that all hosts of the cluster see, or hand them in by standard input"
         )
         return
-    lines = LineCount()
+    lines, counting = LineCount(), options.tallying
+    mine = None
+    if tally is not None and counting is not None:
+        mine = StepTally(tally, counting.schema, counting.places)
     try:
         for chunk in piece.chunks(_CHUNK, lines):
-            rejects: list[RejectedEvent] = []
-            counting = options.tallying
-            mine = None
-            if tally is not None and counting is not None:
-                mine = ChunkTally(tally, chunk, counting.schema, counting.places)
-            for found in matcher.match(chunk):
+            rejects: list[RejectedRow] = []
+            for found in stepper.step(chunk):
                 rejects += found.rejects
                 if mine is None:
-                    yield _result(matches=_matches(chunk, found), said=told(found.notices), read=found.read)
+                    yield _result(matches=_matches(chunk, found), said=_said(found), read=found.read)
                 else:
-                    mine.take(found)
+                    mine.take(chunk, found, stepper.state)
                     yield _result(read=found.read)
-            if mine is not None:
-                mine.finish()
             yield _told(chunk, rejects, options)
     except InputError as error:
         yield _result(error=str(error))
@@ -127,8 +125,8 @@ def _results(
     yield _result(lines=lines.lines)
 
 
-def _told(chunk: EventChunk, rejects: list[RejectedEvent], options: TaskOptions) -> dict[str, Any]:
-    """What is known of a chunk as a whole: its rejects in the order of rows, and what patterns see of the others."""
+def _told(chunk: EventChunk, rejects: list[RejectedRow], options: TaskOptions) -> dict[str, Any]:
+    """Facts of a whole chunk: its rejects in the order of rows, and what patterns need to know of the others."""
     seen = Seen([], None, False)
     if options.looking is not None:
         seen = look(chunk.without({one.row for one in rejects}), options.looking)
@@ -169,12 +167,30 @@ def _result(
     }
 
 
-def _matches(chunk: EventChunk, found: MatchedSlice) -> Any:
+def _matches(chunk: EventChunk, found: SliceOutcome) -> Any:
     """The events that match something, and what they match."""
-    start = found.rows.start
-    events = np.flatnonzero(np.diff(start))
-    places = events + found.begin
-    offsets = np.append(start[events], start[-1]).astype(np.int32)
-    subscriptions = pa.ListArray.from_arrays(pa.array(offsets), pa.array(found.rows.subscription))
+    places, first = np.unique(found.events(), return_index=True)
+    offsets = np.append(first, len(found.outcomes)).astype(np.int32)
+    matched = pa.array(found.outcomes.place.astype(np.int32))
+    subscriptions = pa.ListArray.from_arrays(pa.array(offsets), matched)
     ids = chunk.own_ids.take(pa.array(places))
     return pa.RecordBatch.from_arrays([ids, pa.array(chunk.rows[places]), subscriptions], schema=_MATCHES)
+
+
+def _said(found: SliceOutcome) -> bytes:
+    """The bindings of matches, as bytes: values that JSON has no type for are texts, as they are written."""
+    parts = []
+    for row, detail in found.outcomes.details():
+        parts.append(f"[{row},{json_object(detail.bindings)}]")
+    return f"[{','.join(parts)}]".encode() if parts else b""
+
+
+def heard(said: bytes) -> OutcomeDetails | None:
+    """The bindings that `_said` wrote, as details of outcomes; None if there are none."""
+    if not said:
+        return None
+    rows, bindings = zip(*orjson.loads(said), strict=True)
+    nothing = {name: pa.nulls(len(rows), type_) for name, type_ in TYPES.items()}
+    kinds = np.full(len(rows), MATCH, np.int8)
+    steps, probability, within = nothing["steps"], nothing["probability"], nothing["within"]
+    return OutcomeDetails(np.array(rows, np.int64), kinds, steps, bindings, probability, within)

@@ -1,7 +1,7 @@
-"""Where a host keeps the snapshots it works with: a folder of one user, changed by one process at a time.
+"""Cache of snapshots on a host: a folder of one user, changed by one process at a time.
 
-Folders in it are named by their content and never change. Whoever uses one holds a shared lock on its manifest, for
-as long as the matcher lives; what nobody holds may be taken away when the folder grows. The kernel frees the locks
+Folders in it are named by their content and never change. A process that uses one holds a shared lock on its manifest,
+for as long as the matcher lives; folders without a lock may be removed when the cache grows. The kernel frees the locks
 of processes that die.
 """
 
@@ -17,13 +17,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from vedette.errors import SnapshotError
-from vedette.matching.matcher import Matcher
-from vedette.matching.snapshot_files import MANIFEST
+from vedette.filters.matcher import Matcher
+from vedette.filters.snapshot_files import MANIFEST
 
 PLACE = "VEDETTE_CACHE_DIR"
 NEWEST = 4  # the snapshots used last, which always stay
 ENOUGH = 2 << 30  # bytes; beyond them all others go
 _LOCK = ".lock"
+_VERIFIED = ".verified-"
 
 
 def place() -> Path:
@@ -51,12 +52,12 @@ def place() -> Path:
 
 
 @contextmanager
-def changing(cache: Path) -> Iterator[None]:
-    """Alone in the folder: nobody else adds or removes snapshots meanwhile."""
+def exclusive_access(cache: Path) -> Iterator[None]:
+    """Exclusive lock on the cache, as a context: no other process adds or removes snapshots meanwhile."""
     handle = os.open(cache / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
-        # Whatever was begun by others and is not in place was left by a process that died.
+        # Unfinished folders of others were left by processes that died.
         for left in cache.glob(".*.*"):
             shutil.rmtree(left, ignore_errors=True)
         yield
@@ -64,17 +65,29 @@ def changing(cache: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def sound(folder: Path) -> bool:
-    """The snapshot is there and whole: what clears temp folders takes single files, by their age."""
+def is_intact(folder: Path, *, verify: bool = True) -> bool:
+    """Whether a snapshot is there and complete: programs that clear temp folders remove single files, by age."""
     try:
-        Matcher.open(folder)
+        Matcher.open(folder, verify=verify)
     except SnapshotError:
         return False
     return True
 
 
-def held(folder: Path) -> Matcher | None:
-    """The matcher of a folder, which stays in place as long as the matcher lives; None if it is not there or whole."""
+def mark_verified(folder: Path, by: str) -> None:
+    """Record that all checksums were verified, so that this application's other workers here need not do it."""
+    for older in folder.glob(f"{_VERIFIED}*"):
+        older.unlink(missing_ok=True)
+    (folder / f"{_VERIFIED}{by}").touch()
+
+
+def held_matcher(folder: Path, verified: str | None = None) -> Matcher | None:
+    """The matcher of a folder, which is not removed as long as the matcher lives; None if it is missing or not whole.
+
+    None as well if `verified`, an application, has not verified it on this host yet.
+    """
+    if verified is not None and not (folder / f"{_VERIFIED}{verified}").exists():
+        return None
     manifest = folder / MANIFEST
     try:
         handle = os.open(manifest, os.O_RDONLY | os.O_CLOEXEC)
@@ -87,7 +100,7 @@ def held(folder: Path) -> Matcher | None:
             os.close(handle)
             return None
         os.utime(folder)
-        matcher = Matcher.open(folder)
+        matcher = Matcher.open(folder, verify=False)
     except (SnapshotError, FileNotFoundError):
         os.close(handle)
         return None
@@ -99,7 +112,7 @@ def held(folder: Path) -> Matcher | None:
 
 
 def prune(cache: Path, *, newest: int = NEWEST, enough: int = ENOUGH) -> None:
-    """Take away what was not used for longest and nobody holds, until the rest is small enough; call it alone."""
+    """Remove unlocked folders, those used longest ago first, until the rest is small enough; needs exclusive access."""
     found = sorted((path for path in cache.iterdir() if path.is_dir()), key=lambda path: -path.stat().st_mtime_ns)
     sizes = [sum(file.stat().st_size for file in folder.iterdir()) for folder in found]
     total = sum(sizes)
@@ -111,7 +124,7 @@ def prune(cache: Path, *, newest: int = NEWEST, enough: int = ENOUGH) -> None:
 
 
 def _take_away(folder: Path) -> bool:
-    """Remove a folder unless somebody holds it. Files that are mapped without a lock live on until they are closed."""
+    """Remove a folder unless it is locked. Files mapped without a lock live on until they are closed."""
     try:
         handle = os.open(folder / MANIFEST, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

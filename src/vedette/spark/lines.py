@@ -1,86 +1,114 @@
-"""Raw rows in, outcomes out: what is read by Vedette's own readers, on Spark.
+"""Matches raw rows on Spark, by Vedette's own readers: rows in, outcomes out.
 
-The bytes cross to Python as they are; there they are parsed, matched and answered in one go, by the same code as in
-the local engine. So answers are the same, and so are the reasons why a row is set aside.
+The bytes cross to Python as they are; there they are parsed and matched in one go, by the same code as in the local
+engine. So outcomes are the same, and so are the reasons why a row is set aside.
 """
 
 from __future__ import annotations
 
-import functools
+import datetime as dt
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import MapType, StringType, StructField, StructType
+from pyspark.sql.types import DataType, MapType, StringType, StructField, StructType
 
+from vedette.engine.state import StreamOptions
+from vedette.io.chunk_stepper import ChunkStepper, SliceOutcome, promised_columns
+from vedette.io.chunks import EventChunk, RejectedRow
+from vedette.schema.keys import read
+from vedette.schema.paths import finder
 from vedette.schema.schema import Schema
-from vedette.spark.kept import kept_type
-from vedette.spark.line_task import WHOLE, CsvReader, LineReader, LineTask, RecordReader, match_rows
-from vedette.spark.operators.lines import LineFilters
-from vedette.spark.snapshots import Shipped
+from vedette.schema.table_paths import TableEvents
+from vedette.schema.types import Kind, Type
+from vedette.schema.values import json_text
+from vedette.spark.engines import Sent, engine_here
+from vedette.spark.readers import WHOLE, Before, Reader
+from vedette.spark.types import spark_type
+
+_AS_TEXT = (Kind.STRING, Kind.IP, Kind.REGION)
+
+
+def kept_type(path: str, schema: Schema | None) -> DataType:
+    """The Spark type of a kept attribute: that of the schema; string if the schema does not have it."""
+    type_ = None if schema is None else schema.type_of(path)
+    return StringType() if type_ is None else spark_type(type_)
+
+
+def kept_columns(
+    chunk: EventChunk, events: NDArray[Any], paths: Sequence[str], schema: Schema | None, types: Sequence[Any]
+) -> list[Any]:
+    """One Arrow array for each path, of some events of a chunk; values that do not fit the type are null."""
+    if not paths:
+        return []
+    if isinstance(chunk.events, pa.Table):
+        found: Sequence[Any] = TableEvents(chunk.events.take(pa.array(events))).dicts(paths)
+    else:
+        found = [chunk.events[place] for place in events.tolist()]
+    return [
+        pa.array([_value(find(event), type_) for event in found], stored)
+        for find, type_, stored in zip(
+            map(finder, paths), [None if schema is None else schema.type_of(path) for path in paths], types, strict=True
+        )
+    ]
+
+
+def _value(value: Any, type_: Type | None) -> Any:
+    if value is None:
+        return None
+    if type_ is None:
+        return value if isinstance(value, str) else json_text(value)
+    if not type_.is_list:
+        return _scalar(value, type_.kind)
+    return [_scalar(each, type_.kind) for each in value] if isinstance(value, list | tuple) else None
+
+
+def _scalar(value: Any, kind: Kind) -> Any:
+    if value is None:
+        return None
+    if kind in _AS_TEXT:
+        return value if isinstance(value, str) else json_text(value)
+    try:
+        found = read(kind, value)
+    except ValueError:
+        return None
+    if kind is Kind.POINT:
+        return {"lon": found[0], "lat": found[1]}
+    if kind is Kind.TIMESTAMP and isinstance(found, dt.datetime) and found.tzinfo is None:
+        return found.replace(tzinfo=dt.UTC)
+    return found
+
 
 # What outcomes are made of: these, the attributes that are kept, and those. Behind the head of those of filters that
 # call operators stand the bindings.
 HEAD = ("event", "subscription", "subscriber", "kind", "version")
 TAIL = ("place", "reason", "raw")
 BINDINGS = "bindings"
-LINES = ("value", "path", "block")
-RECORDS = ("value", "topic", "partition", "offset")
-FILES = ("content", "path")
 
 
-def match_lines(
-    lines: DataFrame,
-    shipped: Shipped,
+def match_rows(
+    rows: DataFrame,
+    reader: Callable[[], Reader],
+    sent: Sent,
     *,
     keep: Sequence[str] = (),
     schema: Schema | None = None,
-    numbers: bool = False,
     read: Accumulator[int] | None = None,
-    operators: LineFilters | None = None,
 ) -> DataFrame:
-    """Outcomes of lines of JSON: `value` (binary), `path` and `block`, the place where Spark began to read the file.
+    """Outcomes of raw rows, which the `reader` parses.
 
-    Where `block` is WHOLE, `value` is not a line but all of a file, gzipped or not.
-
-    An event without an id is called by its file and row, or, with `numbers`, by its row alone. `schema` is a given
-    one: whatever breaks it is set aside. `read` hears how many rows there were. `operators` are the filters that call
-    some: then outcomes have bindings. Lines are counted first, because Spark cuts files anywhere.
+    An event that breaks the given `schema` is set aside. `read` counts the rows.
     """
-    task = LineTask(shipped, tuple(keep), schema, numbers, _before(lines), read, operators)
-    return _outcomes(lines.select(*LINES), task, functools.partial(LineReader, task))
-
-
-def match_records(
-    records: DataFrame,
-    shipped: Shipped,
-    *,
-    keep: Sequence[str] = (),
-    schema: Schema | None = None,
-    read: Accumulator[int] | None = None,
-    operators: LineFilters | None = None,
-) -> DataFrame:
-    """Outcomes of records of Kafka: `value`, `topic`, `partition`, `offset`."""
-    task = LineTask(shipped, tuple(keep), schema, read=read, operators=operators)
-    return _outcomes(records.select(*RECORDS), task, RecordReader)
-
-
-def match_csv(
-    files: DataFrame,
-    shipped: Shipped,
-    *,
-    keep: Sequence[str] = (),
-    schema: Schema | None = None,
-    numbers: bool = False,
-    read: Accumulator[int] | None = None,
-    operators: LineFilters | None = None,
-) -> DataFrame:
-    """Outcomes of whole CSV files: `content` and `path`."""
-    task = LineTask(shipped, tuple(keep), schema, numbers, read=read, operators=operators)
-    return _outcomes(files.select(*FILES), task, functools.partial(CsvReader, task))
+    made = outcome_schema(keep, schema, binding=sent.binds)
+    task = _Task(reader, sent, tuple(keep), schema, to_arrow_schema(made, timezone="UTC"), read)
+    return rows.mapInArrow(task.run, made)
 
 
 def outcome_schema(keep: Sequence[str], schema: Schema | None, *, binding: bool = False) -> StructType:
@@ -94,18 +122,70 @@ def _text(name: str) -> StructField:
     return StructField(name, StringType())
 
 
-def _outcomes(rows: DataFrame, task: LineTask, reader: Callable[[], Any]) -> DataFrame:
-    made = outcome_schema(task.keep, task.schema, binding=task.operators is not None)
-    arrow = to_arrow_schema(made, timezone="UTC")
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """All that is sent to a worker."""
 
-    def run(batches: Iterator[Any]) -> Iterator[Any]:
-        return match_rows(batches, task, reader(), arrow)
+    reader: Callable[[], Reader]
+    sent: Sent
+    keep: tuple[str, ...]
+    given: Schema | None  # every event is held against all of it
+    schema: pa.Schema  # of outcomes
+    read: Accumulator[int] | None
 
-    return rows.mapInArrow(run, made)
+    def run(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """Batches of raw rows in, batches of outcomes out."""
+        with engine_here(self.sent) as engine:
+            stepper = ChunkStepper(engine, StreamOptions(promised=promised_columns(self.given)))
+            whose, reader = engine.subscribers, self.reader()
+            for batch in batches:
+                for read in reader.read(batch):
+                    chunk = replace(read.chunk, own_ids=read.names)
+                    for found in stepper.step(chunk):
+                        if self.read is not None:
+                            self.read.add(found.read)
+                        if len(found.outcomes):
+                            yield _matches(chunk, found, self, whose)
+                        if found.rejects:
+                            yield _rejects(found.rejects, read.place_of, self.schema)
 
 
-def _before(lines: DataFrame) -> dict[tuple[str, int], tuple[int, int]]:
-    """How many rows (blank lines are none) and lines come before each block of a file; nothing for the first."""
+def _matches(chunk: EventChunk, found: SliceOutcome, task: _Task, whose: pa.Array) -> pa.RecordBatch:
+    schema = task.schema
+    told, event, size = found.outcomes.table(), found.events(), len(found.outcomes)
+    is_new = np.ones(size, np.bool_)
+    np.not_equal(event[1:], event[:-1], out=is_new[1:])
+    which = pa.array(np.cumsum(is_new) - 1)  # of the events that match anything each match is of
+    begin, end = len(schema) - len(task.keep) - len(TAIL), len(schema) - len(TAIL)
+    types = [field.type for field in schema][begin:end]
+    head = {
+        "subscriber": whose.take(pa.array(found.outcomes.place)).cast(pa.string()),
+        "version": pa.repeat(pa.scalar(task.sent.version), size),
+    }
+    columns = [
+        *(head[name] if name in head else told.column(name).combine_chunks() for name in schema.names[:begin]),
+        *(column.take(which) for column in kept_columns(chunk, event[is_new], task.keep, task.given, types)),
+        *(pa.nulls(size, pa.string()) for _ in range(len(TAIL))),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _rejects(rejects: list[RejectedRow], place_of: Any, schema: Any) -> Any:
+    size = len(rejects)
+    told = {
+        "place": [place_of(reject) for reject in rejects],
+        "reason": [reject.reason for reject in rejects],
+        "raw": [reject.raw for reject in rejects],
+    }
+    columns = [
+        pa.array(told[field.name], pa.string()) if field.name in told else pa.nulls(size, field.type)
+        for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def rows_before(lines: DataFrame) -> Before:
+    """Numbers of rows (blank lines are none) and lines before each block of a file; none for the first block."""
     lines = lines.where(F.col("block") != WHOLE)
     blank = F.trim(F.col("value").cast("string"), F.lit(" \t\r\x0b\x0c")) == ""
     counted = (
@@ -114,7 +194,7 @@ def _before(lines: DataFrame) -> dict[tuple[str, int], tuple[int, int]]:
         .orderBy("path", "block")
         .collect()
     )
-    before: dict[tuple[str, int], tuple[int, int]] = {}
+    before: Before = {}
     path, rows, seen = "", 0, 0
     for block in counted:
         if block["path"] != path:

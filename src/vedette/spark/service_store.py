@@ -1,4 +1,4 @@
-"""Subscriptions that people made with the service (`vedette serve`): those of one tenant, on one stream."""
+"""The subscriptions of one tenant and stream of the service (`vedette serve`), as a store."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 import orjson
 
 from vedette.errors import FileError, Refused
-from vedette.files.subscriptions import Placed, SubscriptionRows
+from vedette.io.subscription_rows import SourceLine, SubscriptionRows
 
 _PAGE = 1_000  # the most that the service gives at once
 _SAID = ("id", "subscriber", "when", "origin", "predict")
 
 
 class ServiceStore:
-    """A service by its address. Whoever stands there, stands: it knows itself when a subscription ends."""
+    """A stream of a service, by its address. The service itself ends subscriptions that have expired."""
 
     def __init__(self, url: str, *, key: str | None, stream: str = "default") -> None:
         self._url, self._key, self._stream = url, key, stream
@@ -28,18 +28,18 @@ class ServiceStore:
         return f"stream {self._stream} of {self._url}"
 
     def stamp(self) -> None:
-        """Only the subscriptions tell."""
+        """None: only reading the subscriptions shows changes."""
 
     def digest(self) -> str:
-        """Over what is subscribed to; renewing changes nothing."""
+        """A hash of the subscriptions; renewing does not change it."""
         found = hashlib.sha256()
         for record in self._read():
             found.update(orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_SORT_KEYS))
         return found.hexdigest()
 
     def rows(self, now: dt.datetime) -> SubscriptionRows:
-        """A page at a time, in the order in which they were made."""
-        placed: Iterator[Placed] = ((number, record, None) for number, record in enumerate(self._read(), 1))
+        """The subscriptions, a page at a time, in the order of registration."""
+        placed: Iterator[SourceLine] = ((number, record, None) for number, record in enumerate(self._read(), 1))
         return SubscriptionRows(self.name, placed, now)
 
     def _read(self) -> Iterator[dict[str, Any]]:

@@ -1,17 +1,21 @@
-"""How a compiled set of subscriptions gets to every host: once, as a folder that all its workers map.
+"""Ships a compiled set of subscriptions to every host once, as a folder that all its workers map.
 
 On one host the workers map the driver's own folder. To other hosts Spark carries the folder as one file; the first
-worker that needs it unpacks it into the host's cache, and all workers of the host map that copy. What is pickled
-with a task is only `Shipped`. Spark keeps the files that it carried until the application ends.
+worker that needs it unpacks it into the host's cache, and all workers of the host map that copy. What is pickled with a
+task is only `ShippedSnapshot`. Spark keeps the files that it carried until the application ends.
 """
 
 from __future__ import annotations
 
 import functools
+import json
+import secrets
 import shutil
+import tarfile
 import tempfile
 import threading
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,45 +23,47 @@ from pyspark.core.files import SparkFiles
 from pyspark.sql import SparkSession
 
 from vedette.errors import SnapshotError
-from vedette.matching.matcher import Matcher
-from vedette.matching.snapshot_files import MANIFEST, whole_sum
+from vedette.filters.checksums import whole_sum
+from vedette.filters.matcher import Matcher
+from vedette.filters.snapshot_files import MANIFEST
 from vedette.spark import host_cache
-from vedette.spark.archives import pack, unpack
 from vedette.spark.warm_up import warm_up
 
 _ATTEMPTS = 3
+_DRIVER = secrets.token_hex(4)
 _saved: weakref.WeakKeyDictionary[Matcher, str] = weakref.WeakKeyDictionary()  # the folders of matchers
 _carried: set[tuple[str, str]] = set()  # (session, file)
 _one_at_a_time = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class Shipped:
-    """A snapshot that the workers of a session can open: what travels with a task is only this."""
+class ShippedSnapshot:
+    """A snapshot that the workers of a session can open; only this is sent with a task."""
 
     version: str
     folder: str  # on the driver's host
     file: str | None  # the name under which hosts that do not see the folder find its archive
+    driver: str = ""  # the process that shipped it: each host verifies its copy once for it
 
 
-def ship(matcher: Matcher, spark: SparkSession) -> Shipped:
+def ship(matcher: Matcher, spark: SparkSession) -> ShippedSnapshot:
     """Make a matcher's snapshot known to all hosts of a session; a second time costs next to nothing."""
     with _one_at_a_time:
         folder = _saved.get(matcher)
-        if folder is None or not host_cache.sound(Path(folder)):
+        if folder is None or not host_cache.is_intact(Path(folder), verify=False):
             folder = _saved[matcher] = _save(matcher)
-        shipped = Shipped(matcher.version, folder, _carry(Path(folder), spark))
-        opened(shipped)  # so that nobody takes it away
+        shipped = ShippedSnapshot(matcher.version, folder, _carry(Path(folder), spark), _DRIVER)
+        opened(shipped)  # holds it, so that it is not removed
     if shipped.file is None:
         warm_up(matcher)
     return shipped
 
 
 @functools.lru_cache(maxsize=host_cache.NEWEST)
-def opened(shipped: Shipped) -> Matcher:
-    """The matcher, in a worker: mapped from this host's copy, and kept for the next task of this process."""
+def opened(shipped: ShippedSnapshot) -> Matcher:
+    """The matcher in a worker: mapped from this host's copy, and kept for the next task of this process."""
     if shipped.file is None:
-        found = host_cache.held(Path(shipped.folder))
+        found = host_cache.held_matcher(Path(shipped.folder))
         if found is None:
             raise SnapshotError(
                 f"the snapshot {shipped.folder} is gone or damaged\n"
@@ -67,15 +73,16 @@ def opened(shipped: Shipped) -> Matcher:
     cache = host_cache.place()
     folder = cache / Path(shipped.folder).name
     for _ in range(_ATTEMPTS):
-        found = host_cache.held(folder)
+        found = host_cache.held_matcher(folder, shipped.driver)
         if found is not None:
             return found
-        with host_cache.changing(cache):
-            if not host_cache.sound(folder):
+        with host_cache.exclusive_access(cache):
+            if not host_cache.is_intact(folder):
                 shutil.rmtree(folder, ignore_errors=True)
                 # Compiled by one worker alone, while the others wait for the folder and then read its machine code.
                 unpack(Path(SparkFiles.get(shipped.file)), folder, then=warm_up)
                 host_cache.prune(cache)
+            host_cache.mark_verified(folder, shipped.driver)
     raise SnapshotError(
         f"the snapshot {folder} was taken away {_ATTEMPTS} times before it could be opened\n"
         f"Hint: see what clears the folder, or set {host_cache.PLACE} to another one"
@@ -83,13 +90,13 @@ def opened(shipped: Shipped) -> Matcher:
 
 
 def _save(matcher: Matcher) -> str:
-    """The folder, named by what is in it: the same for every process that compiles the same subscriptions alike."""
+    """Save a matcher into the cache; the folder is named by its content, so equal ones share it."""
     cache = host_cache.place()
-    with host_cache.changing(cache), tempfile.TemporaryDirectory(prefix=".new.", dir=cache) as made:
+    with host_cache.exclusive_access(cache), tempfile.TemporaryDirectory(prefix=".new.", dir=cache) as made:
         new = Path(made) / "snapshot"
         matcher.save(new)
         folder = cache / f"{matcher.version}-{matcher.index}-{whole_sum(new / MANIFEST):08x}"
-        if not host_cache.sound(folder):
+        if not host_cache.is_intact(folder):
             shutil.rmtree(folder, ignore_errors=True)
             new.rename(folder)
         host_cache.prune(cache)
@@ -97,7 +104,7 @@ def _save(matcher: Matcher) -> str:
 
 
 def _carry(folder: Path, spark: SparkSession) -> str | None:
-    """Hand the archive to Spark, once per session; the name that workers find it by, unless they share the folder."""
+    """Hand the archive to Spark, once per session; returns its name for workers, or None if they share the folder."""
     file = f"vedette-{folder.name}.tar"
     connected = getattr(spark, "session_id", None)  # only sessions of Spark Connect have it
     if connected is None and _is_local(spark.sparkContext.master):
@@ -118,5 +125,58 @@ def _carry(folder: Path, spark: SparkSession) -> str | None:
 
 
 def _is_local(master: str | None) -> bool:
-    """All workers are on the driver's host (which `local-cluster[…]` only pretends not to be)."""
+    """Whether all workers are on the driver's host (which `local-cluster[…]` only pretends not to be)."""
     return master is not None and (master == "local" or master.startswith("local["))
+
+
+_CHUNK = 1 << 20
+
+
+def pack(folder: Path, archive: Path) -> None:
+    """Write the files of a snapshot into one, uncompressed, the manifest first."""
+    names = sorted(path.name for path in folder.iterdir() if path.name != MANIFEST and not path.name.startswith("."))
+    with tarfile.open(archive, "w", format=tarfile.PAX_FORMAT) as out:
+        for name in (MANIFEST, *names):
+            out.add(folder / name, arcname=name, recursive=False)
+
+
+def unpack(archive: Path, folder: Path, then: Callable[[Matcher], None] | None = None) -> None:
+    """Put the snapshot into place as a whole or not at all; every byte is checked first, then `then` is called.
+
+    Only files that the manifest names are written, by names without any path, so that nothing gets out of the folder.
+    """
+    made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    try:
+        try:
+            with tarfile.open(archive, "r:") as found:
+                _extract(found, made)
+        except (tarfile.TarError, OSError, ValueError, KeyError, TypeError) as error:
+            raise SnapshotError(f"{archive} cannot be unpacked: {error}") from error
+        matcher = Matcher.open(made)
+        if then is not None:
+            then(matcher)
+        made.rename(folder)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _extract(archive: tarfile.TarFile, folder: Path) -> None:
+    members = iter(archive)
+    first = next(members, None)
+    if first is None or first.name != MANIFEST:
+        raise ValueError(f"it does not begin with {MANIFEST}")
+    _write(archive, first, folder)
+    manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    sizes = {name: facts["size"] for name, facts in manifest["files"].items()}
+    for member in members:
+        if sizes.pop(member.name, None) != member.size:
+            raise ValueError(f"{member.name!r} is not what {MANIFEST} says")
+        _write(archive, member, folder)
+
+
+def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:
+    content = archive.extractfile(member) if member.isreg() else None
+    if content is None or Path(member.name).name != member.name:
+        raise ValueError(f"{member.name!r} has no place in a snapshot")
+    with (folder / member.name).open("xb") as out:
+        shutil.copyfileobj(content, out, _CHUNK)

@@ -1,7 +1,7 @@
-"""Where subscriptions are kept: a file, a table that Spark reads, a table of a database.
+"""Stores of subscriptions: a file, a table that Spark reads, a table of a database.
 
-A store says what is there, from cheap to dear: `stamp` (that nothing has changed, if it can be told without reading),
-`digest` (a hash of the content), `rows` (the records themselves).
+A store has three methods, from cheap to expensive: `stamp` (shows without reading that nothing has changed, if
+possible), `digest` (a hash of the content), `rows` (the records themselves).
 """
 
 from __future__ import annotations
@@ -17,17 +17,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import orjson
 
 from vedette.errors import FileError
-from vedette.files.rules import rule_paths
-from vedette.files.subscriptions import (
-    KEYS,
-    PLAINLY,
-    Placed,
-    SubscriptionRows,
-    Written,
-    columns_of,
-    read_subscriptions,
-    record_of,
-)
+from vedette.io.rule_files import rule_paths
+from vedette.io.subscription_rows import KEYS, PLAINLY, SourceLine, SubscriptionRows, Written
+from vedette.io.subscriptions import columns_of, read_subscriptions, record_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -38,19 +30,19 @@ _ROWS = 10_000  # of a database at a time
 _QUIET_S = 1.0  # so long a file must have been left alone before it is read
 
 
-class Unsettled(Exception):
-    """Somebody is writing there: it is to be read a little later."""
+class StoreChanging(Exception):
+    """The store is being written, and has to be read a little later."""
 
 
-class Store(Protocol):
-    """A place that subscriptions are read from, again and again."""
+class SubscriptionStore(Protocol):
+    """A place from which subscriptions are read again and again."""
 
     @property
     def name(self) -> str:
-        """How messages call it."""
+        """The name of the store in messages."""
 
     def stamp(self) -> Hashable | None:
-        """The same as before: nothing has changed. None: only the digest tells. Unsettled: being written."""
+        """Equal stamps mean that nothing has changed; None: only the digest shows. StoreChanging: being written."""
 
     def digest(self) -> str:
         """A hash of all that is there."""
@@ -73,15 +65,15 @@ class FileStore:
         return str(self._path)
 
     def stamp(self) -> Hashable:
-        """Sizes, times and inodes; a file that was written to just now may not be complete."""
+        """Sizes, times and inodes; StoreChanging for a file written just now, which may not be complete."""
         facts = self._facts()
         newest = max((modified for _, modified, _, _ in facts), default=0) / 1e9
         if 0 <= dt.datetime.now(dt.UTC).timestamp() - newest < _QUIET_S:
-            raise Unsettled
+            raise StoreChanging
         return facts
 
     def digest(self) -> str:
-        """Over names and bytes."""
+        """A hash of names and bytes."""
         before = self._facts()
         found = hashlib.sha256()
         for name, *_ in before:
@@ -90,11 +82,11 @@ class FileStore:
                 while chunk := file.read(_CHUNK):
                     found.update(chunk)
         if self._facts() != before:
-            raise Unsettled
+            raise StoreChanging
         return found.hexdigest()
 
     def rows(self, now: dt.datetime) -> SubscriptionRows:
-        """As `vedette match` reads them."""
+        """The subscriptions, read as by `vedette match`."""
         return read_subscriptions(self._path, format=self._format, now=now, written=self._written)
 
     def _facts(self) -> tuple[tuple[str, int, int, int], ...]:
@@ -135,10 +127,10 @@ class TableStore:
         return f"table {self._table}" if self._path is None else self._path
 
     def stamp(self) -> None:
-        """A table cannot tell."""
+        """None: a table has no stamp."""
 
     def digest(self) -> str:
-        """A sum of hashes of the rows: made where the rows are, so that only a number comes here."""
+        """A sum of hashes of the rows, computed in Spark, so that only a number comes to the driver."""
         from pyspark.sql import functions as F
 
         with self._reading() as rows:
@@ -147,10 +139,10 @@ class TableStore:
             return str(rows.agg(F.count("*"), F.bit_xor(row), total).collect()[0])
 
     def rows(self, now: dt.datetime) -> SubscriptionRows:
-        """The columns that subscriptions have; others are left where they are."""
+        """The subscriptions; other columns are not read."""
         with self._reading() as rows:
             table = rows.orderBy("`id`").toArrow()
-        placed: Iterator[Placed] = (
+        placed: Iterator[SourceLine] = (
             (number, record_of(row), None)
             for number, row in enumerate((row for batch in table.to_batches() for row in batch.to_pylist()), 1)
         )
@@ -189,7 +181,7 @@ class DatabaseStore:
         return f"table {self._table} of {make_url(self._url).render_as_string(hide_password=True)}"
 
     def stamp(self) -> Hashable | None:
-        """SQLite is a file, and its log; of a server only the rows tell."""
+        """Facts of SQLite's file and its log; None for a server."""
         path = self._sqlite_file()
         if path is None:
             return None
@@ -197,15 +189,15 @@ class DatabaseStore:
         return _file_facts(path), _file_facts(log) if log.exists() else None
 
     def digest(self) -> str:
-        """Over all rows, a few thousand of them in memory at a time."""
+        """A hash of all rows, a few thousand of them in memory at a time."""
         found = hashlib.sha256()
         for row in self._read():
             found.update(orjson.dumps(row, default=str, option=orjson.OPT_APPEND_NEWLINE))
         return found.hexdigest()
 
     def rows(self, now: dt.datetime) -> SubscriptionRows:
-        """Read by one query: one consistent state."""
-        placed: Iterator[Placed] = ((number, record_of(row), None) for number, row in enumerate(self._read(), 1))
+        """The subscriptions, by one query: one consistent state."""
+        placed: Iterator[SourceLine] = ((number, record_of(row), None) for number, row in enumerate(self._read(), 1))
         return SubscriptionRows(self.name, placed, now, written=self._written)
 
     def _read(self) -> Iterator[dict[str, Any]]:
@@ -258,7 +250,7 @@ class DatabaseStore:
 
 
 def _columns(name: str, there: Sequence[str], written: Written) -> list[str]:
-    """Those that subscriptions have, of those that a table has."""
+    """The columns of a table that subscriptions have."""
     missing = [each for each in ("id", "when") if each not in there]
     if missing:
         raise FileError(

@@ -1,4 +1,4 @@
-"""Which attributes has a Spark schema, and which Spark type has an attribute?"""
+"""Spark types and attribute types, each as the other."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def schema_of(schema: StructType, *, closed: bool = False) -> Schema:
 
 
 def arrow_type(stored: DataType) -> Any:
-    """The Arrow type as which Spark sends this one; some stand-in that cannot be matched where it can send none."""
+    """The Arrow type as which Spark sends a type; a stand-in that cannot be matched where it sends none."""
     stored = plain_type(stored)
     if isinstance(stored, StructType):
         return pa.struct([pa.field(field.name, arrow_type(field.dataType)) for field in stored])
@@ -70,7 +70,7 @@ def arrow_type(stored: DataType) -> Any:
 
 
 def plain_type(stored: DataType) -> DataType:
-    """What a type of somebody's own is stored as."""
+    """The type as which a user-defined type is stored."""
     while isinstance(stored, UserDefinedType):
         stored = stored.sqlType()
     return stored

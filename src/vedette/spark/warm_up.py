@@ -1,4 +1,4 @@
-"""How the kernels get compiled before many workers need them: by one process, into the cache that all of them read."""
+"""Compiles the kernels before many workers need them: by one process, into the cache that all of them read."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from vedette.kernels.labels import Labels, joined, padded
-from vedette.matching.matcher import Matcher
+from vedette.filters.kernels.labels import Labels, joined, padded
+from vedette.filters.matcher import Matcher
+from vedette.filters.operator_records import OperatorRecord
 from vedette.schema.encode import Reject
+from vedette.schema.schema import Schema
 from vedette.schema.types import Kind
 
 _VALUES: dict[Kind, Any] = {
@@ -23,7 +25,7 @@ _VALUES: dict[Kind, Any] = {
 
 
 def warm_up(matcher: Matcher) -> None:
-    """Match an event that has a value for every attribute that is asked for, and one that has none.
+    """Match an event with a value for every attribute of the subscriptions, and an empty one.
 
     Where all machine code is on disk already, this takes the time of reading it: less than half a second.
     """
@@ -39,6 +41,25 @@ def warm_up(matcher: Matcher) -> None:
         array.flags.writeable = False  # as those that are mapped
     list(joined(rows, nothing, ord(","), 1 << 10))
     list(padded(rows, nothing, 1, 1 << 10))
+
+
+_warm: list[bool] = []
+
+
+def warm_up_operators() -> None:
+    """Plan and call test operators once; quick where the machine code is on disk already."""
+    if _warm:
+        return
+    from vedette.operators.calling import Calling  # a worker that calls nothing needs none of this
+    from vedette.operators.operator import operator
+    from vedette.operators.registry import Operators
+
+    texts = ("n > 0 and vedetteWarm(?x) and ?x > 0", "n > 0 and (vedetteWarm(1) or vedetteWarm(2))")
+    records = [OperatorRecord(str(number), text) for number, text in enumerate(texts)]
+    one = operator("vedetteWarm", outputs=1, reads=("n",), time_limit=None)(lambda event: [1])
+    with Calling(Operators(one)) as calling:
+        calling.of_records(records, Schema.of({"n": "int"})).match_batch([{"n": 1}, {"n": 2}])
+    _warm.append(True)
 
 
 def _put(event: dict[str, Any], path: list[str], value: Any) -> None:

@@ -1,1 +1,1 @@
-"""Which subscriptions others make redundant, found by Spark's workers."""
+"""Covering on Spark: which subscriptions others make redundant, found by the workers."""

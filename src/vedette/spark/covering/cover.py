@@ -3,36 +3,33 @@
 from __future__ import annotations
 
 import datetime as dt
+import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 
-from vedette.covering.cover_set import Answer, CoveringSet, Said
-from vedette.covering.covers import BUDGET, Method, Settings
+from vedette.covering.cover_judge import BUDGET, CoverSettings, Method
+from vedette.covering.cover_set import CoverAnswer, CoveringSet, CoverInput
 from vedette.errors import FilterError, InputError, NotSupported
-from vedette.files.cover_records import said_of, table_of
-from vedette.files.problems import BadSubscriptions, Problem
-from vedette.files.subscriptions import (
-    Placed,
-    SubscriptionRecord,
-    SubscriptionRows,
-    columns_of,
-    read_subscriptions,
-    record_of,
-)
-from vedette.matching.subscriptions import schema_of
+from vedette.filters.subscription_set import schema_of
+from vedette.io.cover_records import cover_input_of, table_of
+from vedette.io.subscription_problems import BadSubscriptions, SubscriptionProblem, set_aside
+from vedette.io.subscription_rows import SourceLine, SubscriptionRecord, SubscriptionRows
+from vedette.io.subscriptions import columns_of, read_subscriptions, record_of
 from vedette.schema.schema import Schema
-from vedette.spark.covering.jobs import Jobs
-from vedette.spark.covering.rounds import Rounds
-from vedette.spark.session import session
+from vedette.spark.covering.cover_jobs import CoverJobs
+from vedette.spark.covering.cover_rounds import CoverRounds
+from vedette.spark.spark_session import session
 
-Given: TypeAlias = "DataFrame | str | os.PathLike[str] | Mapping[str, str] | Iterable[Mapping[str, Any]]"
+_log = logging.getLogger("vedette.spark")
+
+CoverSource: TypeAlias = "DataFrame | str | os.PathLike[str] | Mapping[str, str] | Iterable[Mapping[str, Any]]"
 
 
 def cover(
-    subscriptions: Given,
+    subscriptions: CoverSource,
     *,
     schema: Schema | Mapping[str, Any] | None = None,
     method: Method = "auto",
@@ -41,37 +38,46 @@ def cover(
     witnesses: bool = False,
     order: str = "id",
     spark: SparkSession | None = None,
+    strict: bool = False,
 ) -> DataFrame:
-    """Which subscriptions others make redundant: what `vedette.CoveringSet` answers to one after the other.
+    """Find which subscriptions others make redundant, with the same answers as `vedette.CoveringSet` one by one.
 
     `subscriptions` are a DataFrame with `id` and `when`, which come in the order of the column `order`, the path of a
     file, records, or id -> text. The result has a row for each, in any order: `subscription`, `covered`, `by`,
     `method`, `certain`, `error` (of sampling), and `witness`, a JSON object, if `witnesses`.
 
+    What is wrong is logged with its reason and left out, unless all of it is; where it is `strict`, that is an error.
+
     The answers are found before this returns. Workers read all texts and judge them; the driver holds all of them, and
     decides in which order they count.
     """
-    settings = Settings(method, error, budget)
+    settings = CoverSettings(method, error, budget)
     known = schema_of(schema)
     found = CoveringSet(known, method=method, error=error, budget=budget, witnesses=witnesses)
     rows = _rows(subscriptions, order)
     records = list(rows)
     running = spark or (subscriptions.sparkSession if isinstance(subscriptions, DataFrame) else session())
-    answers: list[Answer] = []
-    problems = list(map(Problem.of_reject, rows.rejects))
-    for record, answer in zip(records, decided(records, Rounds(Jobs(running), found, known, settings)), strict=True):
-        if isinstance(answer, Answer):
+    answers: list[CoverAnswer] = []
+    problems = list(map(SubscriptionProblem.of_reject, rows.rejects))
+    for record, answer in zip(
+        records, decided(records, CoverRounds(CoverJobs(running), found, known, settings)), strict=True
+    ):
+        if isinstance(answer, CoverAnswer):
             answers.append(answer)
         else:
-            problems.append(Problem.of_error(record, answer))
-    if problems:
+            problems.append(SubscriptionProblem.of_error(record, answer))
+    if problems and (strict or rows.cut_off is not None or not answers):
         raise BadSubscriptions(rows.name, problems, "nothing was decided")
+    if problems:
+        _log.warning("%s", set_aside(rows.name, problems))
     return running.createDataFrame(table_of(answers, witness=witnesses))
 
 
-def decided(records: Sequence[SubscriptionRecord], rounds: Rounds) -> Iterator[Answer | FilterError | NotSupported]:
+def decided(
+    records: Sequence[SubscriptionRecord], rounds: CoverRounds
+) -> Iterator[CoverAnswer | FilterError | NotSupported]:
     """An answer for every record, in their order, or what is wrong with it."""
-    said: list[Said | NotSupported] = [_said(record) for record in records]
+    said: list[CoverInput | NotSupported] = [_said(record) for record in records]
     good = [number for number, each in enumerate(said) if not isinstance(each, NotSupported)]
     answers = rounds.answers(
         [records[number].id for number in good], [each for each in said if not isinstance(each, NotSupported)]
@@ -80,14 +86,14 @@ def decided(records: Sequence[SubscriptionRecord], rounds: Rounds) -> Iterator[A
         yield each if isinstance(each, NotSupported) else next(answers)
 
 
-def _said(record: SubscriptionRecord) -> Said | NotSupported:
+def _said(record: SubscriptionRecord) -> CoverInput | NotSupported:
     try:
-        return said_of(record)
+        return cover_input_of(record)
     except NotSupported as error:
         return error
 
 
-def _rows(given: Given, order: str) -> SubscriptionRows:
+def _rows(given: CoverSource, order: str) -> SubscriptionRows:
     if isinstance(given, str | os.PathLike):
         return read_subscriptions(given)
     if isinstance(given, DataFrame):
@@ -101,7 +107,7 @@ def _rows(given: Given, order: str) -> SubscriptionRows:
 
 
 def _numbered(name: str, rows: Iterable[Any]) -> SubscriptionRows:
-    placed: Iterator[Placed] = ((number, row, None) for number, row in enumerate(rows, 1))
+    placed: Iterator[SourceLine] = ((number, row, None) for number, row in enumerate(rows, 1))
     return SubscriptionRows(name, placed, dt.datetime.now(dt.UTC))
 
 

@@ -1,4 +1,4 @@
-"""Axes, which cut the values of an attribute into bins, and which bins terms touch.
+"""Axes: bins of the values of an attribute, and which bins a term touches.
 
 Bins begin at quantiles of the bounds that both sides have, whatever the type. Where every term of both sides is a
 value, or a list of values, a bin is a hash: equal values, and few others, are in one.
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.schema.keys import INT_MAX, INT_MIN
-from vedette.spark.meeting.terms import PLACE, SET, Span, Terms
+from vedette.spark.meeting.terms import PLACE, SET, TermColumns, TermSpan
 
 COORDINATES = 45  # bits of a cell, for all of its axes together
 LEVELS = (2, 4, 8, 16, 32, 64, 128, 256, 1024, 4096)  # bins that are tried
@@ -24,7 +24,7 @@ _MIX = np.uint64(0x9E37_79B9_7F4A_7C15)
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class BinAxis:
     """Bins of one attribute."""
 
     attribute: int
@@ -34,18 +34,18 @@ class Axis:
 
     @property
     def bins(self) -> int:
-        """How many there are."""
+        """Number of bins."""
         return 1 << self.hashed if self.hashed else len(self.begins) + 1
 
     @property
     def most(self) -> int:
-        """A term that touches more bins is wide: it is not looked for by this axis."""
+        """A term that touches more bins than this is wide: it is not searched for by this axis."""
         return max(2, self.bins // 4)
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
-    """Which bins the terms of an attribute touch, by their disjuncts."""
+class BinReach:
+    """The bins that the terms of an attribute touch, by disjunct."""
 
     row: NDArray[np.int64]
     low: NDArray[np.int64]
@@ -53,16 +53,16 @@ class Reach:
     wide: NDArray[np.bool_]
     lists: dict[int, list[int]]  # position -> bins, of lists of values
 
-    def at(self, rows: NDArray[np.int64]) -> Reach:
-        """The terms of some disjuncts, all of which have one."""
+    def at(self, rows: NDArray[np.int64]) -> BinReach:
+        """The bins of some disjuncts, all of which have a term."""
         place = np.searchsorted(self.row, rows)
         where = {int(self.row[position]): bins for position, bins in self.lists.items()}
         lists = {at: where[row] for at, row in enumerate(rows.tolist()) if row in where} if where else {}
-        return Reach(rows, self.low[place], self.high[place], self.wide[place], lists)
+        return BinReach(rows, self.low[place], self.high[place], self.wide[place], lists)
 
 
-def reach(axis: Axis, terms: Terms) -> Reach:
-    """Which bins terms touch."""
+def reach(axis: BinAxis, terms: TermColumns) -> BinReach:
+    """The bins that terms touch."""
     if axis.hashed:
         return _hashed(axis, terms)
     attribute = terms.attribute
@@ -82,17 +82,17 @@ def reach(axis: Axis, terms: Terms) -> Reach:
             wide[position] = bins is None
             if bins is not None:
                 lists[position] = bins
-    return Reach(terms.rows, first, last, wide, lists)
+    return BinReach(terms.rows, first, last, wide, lists)
 
 
-def is_bounded(spans: Sequence[Span], textual: bool) -> bool:
+def is_bounded(spans: Sequence[TermSpan], textual: bool) -> bool:
     """Whether a set ends on both sides: x in (1, 2) does, x != 1 does not."""
     if textual:
         return bool(spans[0][0] != b"" and spans[-1][1] is not None)
     return bool(spans[0][0] != INT_MIN and spans[-1][1] != INT_MAX)
 
 
-def _list_bins(axis: Axis, spans: Sequence[Span], textual: bool) -> list[int] | None:
+def _list_bins(axis: BinAxis, spans: Sequence[TermSpan], textual: bool) -> list[int] | None:
     if not is_bounded(spans, textual) or len(spans) > 4 * axis.most:
         return None
     lows, highs = _bins(axis.begins, [low for low, _ in spans], [high for _, high in spans], textual)
@@ -119,14 +119,14 @@ def _bins(
     )
 
 
-def _hashed(axis: Axis, terms: Terms) -> Reach:
+def _hashed(axis: BinAxis, terms: TermColumns) -> BinReach:
     keys = _hashes(terms.low, axis.hashed)
     lists = {
         position: sorted(set(_hashes([low for low, _ in spans], axis.hashed).tolist()))
         for position, spans in enumerate(terms.spans)
         if spans is not None
     }
-    return Reach(terms.rows, keys, keys.copy(), np.zeros(len(keys), np.bool_), lists)
+    return BinReach(terms.rows, keys, keys.copy(), np.zeros(len(keys), np.bool_), lists)
 
 
 def _hashes(keys: Sequence[Any], bits: int) -> NDArray[np.int64]:
@@ -142,17 +142,17 @@ def _hashes(keys: Sequence[Any], bits: int) -> NDArray[np.int64]:
 # ---------------------------------------------------------------- which axes there may be
 
 
-def axes_of(attribute: int, sides: Sequence[Terms]) -> list[list[Axis]]:
-    """The axes that an attribute can be cut by, each with more and more bins; none where terms tell nothing apart."""
+def axes_of(attribute: int, sides: Sequence[TermColumns]) -> list[list[BinAxis]]:
+    """The axes for an attribute, each with more and more bins; none if terms cannot be told apart by bins."""
     kind = sides[0].attribute
     if kind.is_list:
         return []
     if kind.points:
-        return [[Axis(attribute, (), hashed=COORDINATES)]]
+        return [[BinAxis(attribute, (), hashed=COORDINATES)]]
     if kind.place:
         west = [key for side in sides for key in (*side.low, *side.high)]
         south = [key for side in sides for key in (*side.south, *side.north)]
-        return [_levels(Axis(attribute, ()), west), _levels(Axis(attribute, (), north=True), south)]
+        return [_levels(BinAxis(attribute, ()), west), _levels(BinAxis(attribute, (), north=True), south)]
     bounds: list[Any] = []
     for side in sides:
         spans = zip(side.low, side.high, side.spans, side.null, strict=True)
@@ -160,12 +160,12 @@ def axes_of(attribute: int, sides: Sequence[Terms]) -> list[list[Axis]]:
             for begin, end in several or ((low, high),):
                 bounds.append(begin)
                 bounds.append(end if kind.textual or end == INT_MAX else end + 1)
-    return [_levels(Axis(attribute, ()), bounds)]
+    return [_levels(BinAxis(attribute, ()), bounds)]
 
 
-def _levels(axis: Axis, bounds: Sequence[Any]) -> list[Axis]:
+def _levels(axis: BinAxis, bounds: Sequence[Any]) -> list[BinAxis]:
     proper = sorted(bound for bound in bounds if bound not in (INT_MIN, INT_MAX, b"", None))
-    made: list[Axis] = []
+    made: list[BinAxis] = []
     for bins in LEVELS:
         begins = sorted({proper[number * len(proper) // bins] for number in range(1, bins)}) if proper else []
         if begins and (not made or len(begins) > len(made[-1].begins)):
@@ -173,7 +173,7 @@ def _levels(axis: Axis, bounds: Sequence[Any]) -> list[Axis]:
     return made
 
 
-def with_bits(axes: Sequence[Axis]) -> tuple[Axis, ...]:
-    """The axes of one design, hashes as long as their cells have room for."""
+def with_bits(axes: Sequence[BinAxis]) -> tuple[BinAxis, ...]:
+    """The axes of one design, with as many bits for hashes as cells have room for."""
     room = COORDINATES // max(1, len(axes))
     return tuple(replace(axis, hashed=min(room, COORDINATES)) if axis.hashed else axis for axis in axes)

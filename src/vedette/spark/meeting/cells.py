@@ -1,9 +1,9 @@
-"""Cells: the keys by which Spark joins disjuncts, and in which of them two disjuncts are one pair.
+"""Cells: the keys by which Spark joins disjuncts, so that two disjuncts make one pair.
 
 A design is one to three axes; its cells are products of their bins. A disjunct is in every cell that it touches. Two
-that share several cells are told in the lowest only: a key has a bit for every axis that is set where the cell is the
+that share several cells count in the lowest only: a key has a bit for every axis that is set where the cell is the
 lowest of the disjunct, and the pair counts where each bit is set by one of the two. A disjunct that is wide on an axis
-is in one cell for all of its bins, of which those it is joined with know by the masks of the other side.
+is in one cell for all of its bins; those that it is joined with know that by the masks of the other side.
 
     key = path (15 bits) | coordinates (45 bits) | lowest (3 bits)        path = design, mask here, mask there
 """
@@ -17,34 +17,34 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.spark.meeting.axes import COORDINATES, Axis, Reach, reach
-from vedette.spark.meeting.terms import Terms
+from vedette.spark.meeting.axes import COORDINATES, BinAxis, BinReach, reach
+from vedette.spark.meeting.terms import TermColumns
 
 LOWEST = 3  # bits
 ALL_LOWEST = (1 << LOWEST) - 1
 PATHS = 1 << (63 - COORDINATES - LOWEST)
-Keys = tuple[NDArray[np.int64], NDArray[np.int64]]  # disjunct and key, in step
+CellKeys = tuple[NDArray[np.int64], NDArray[np.int64]]  # disjunct and key, in step
 
 
 @dataclass(frozen=True, slots=True)
-class Design:
-    """Some axes, and the masks (bit i: wide on axis i) that disjuncts of both sides may have."""
+class CellDesign:
+    """Up to three axes, and the masks (bit i: wide on axis i) that disjuncts of both sides may have."""
 
-    axes: tuple[Axis, ...]
+    axes: tuple[BinAxis, ...]
     attributes: frozenset[int]  # all of which a disjunct must have
     masks: tuple[tuple[int, ...], tuple[int, ...]] = ((0,), (0,))
     path: int = 0  # the first of its paths
 
     @property
     def paths(self) -> int:
-        """How many it has."""
+        """Number of paths."""
         return len(self.masks[0]) * len(self.masks[1])
 
-    def reaches(self, columns: Sequence[Terms], rows: NDArray[np.int64]) -> list[Reach]:
-        """Which bins of each axis some disjuncts touch, all of which have its attributes."""
+    def reaches(self, columns: Sequence[TermColumns], rows: NDArray[np.int64]) -> list[BinReach]:
+        """The bins of each axis that some disjuncts touch, all of which have its attributes."""
         return [reach(axis, columns[axis.attribute]).at(rows) for axis in self.axes]
 
-    def keys(self, columns: Sequence[Terms], rows: NDArray[np.int64], side: int) -> Keys:
+    def keys(self, columns: Sequence[TermColumns], rows: NDArray[np.int64], side: int) -> CellKeys:
         """The keys of disjuncts of one side (0: publications)."""
         found = self.reaches(columns, rows)
         natural = wide_masks(found) if found else np.zeros(len(rows), np.int64)
@@ -52,7 +52,7 @@ class Design:
         listed = sorted({position for one in found for position in one.lists})
         plain = np.ones(len(rows), np.bool_)
         plain[listed] = False
-        made: list[Keys] = []
+        made: list[CellKeys] = []
         for mine, own in enumerate(self.masks[side]):
             some = np.flatnonzero(mask == own)
             if not len(some):
@@ -69,8 +69,8 @@ class Design:
         return _joined(made)
 
 
-def wide_masks(found: Sequence[Reach]) -> NDArray[np.int64]:
-    """On which axes disjuncts are wide."""
+def wide_masks(found: Sequence[BinReach]) -> NDArray[np.int64]:
+    """On which axes disjuncts are wide, as bits."""
     mask = np.zeros(len(found[0].row) if found else 0, np.int64)
     for number, one in enumerate(found):
         mask |= one.wide.astype(np.int64) << number
@@ -78,15 +78,15 @@ def wide_masks(found: Sequence[Reach]) -> NDArray[np.int64]:
 
 
 def allowed_masks(masks: NDArray[np.int64], known: Sequence[int]) -> NDArray[np.int64]:
-    """The nearest masks that the other side knows of: a disjunct may always be in all cells that it touches."""
+    """The nearest masks that the other side knows: a disjunct may always be in all cells that it touches."""
     best = [
         max((mask for mask in known if mask & ~natural == 0), key=int.bit_count) for natural in range(ALL_LOWEST + 1)
     ]
     return np.array(best, np.int64)[masks]
 
 
-def sizes(found: Sequence[Reach], mask: int) -> NDArray[np.int64]:
-    """In how many cells disjuncts are, if all of them are wide on these axes."""
+def sizes(found: Sequence[BinReach], mask: int) -> NDArray[np.int64]:
+    """Number of cells of each disjunct, if all are wide on the axes of the mask."""
     total = np.ones(len(found[0].row), np.int64)
     for number, one in enumerate(found):
         if not mask >> number & 1:
@@ -97,7 +97,7 @@ def sizes(found: Sequence[Reach], mask: int) -> NDArray[np.int64]:
     return total
 
 
-def _box_keys(found: Sequence[Reach], some: NDArray[np.int64], mask: int) -> Keys:
+def _box_keys(found: Sequence[BinReach], some: NDArray[np.int64], mask: int) -> CellKeys:
     """Positions and keys of disjuncts that touch a range of bins on every axis."""
     used = [number for number in range(len(found)) if not mask >> number & 1]
     spread = [(found[number].high - found[number].low + 1)[some] for number in used]
@@ -117,8 +117,8 @@ def _box_keys(found: Sequence[Reach], some: NDArray[np.int64], mask: int) -> Key
     return some[at], key | lowest
 
 
-def _list_keys(found: Sequence[Reach], position: int, mask: int) -> NDArray[np.int64]:
-    """The keys of a disjunct with lists of values: of these no cell is the lowest, and a pair is told several times."""
+def _list_keys(found: Sequence[BinReach], position: int, mask: int) -> NDArray[np.int64]:
+    """Keys of a disjunct with lists of values; its cells all count as lowest, so a pair may come several times."""
     room = COORDINATES // max(1, len(found))
     choices: list[list[int]] = []
     for number, one in enumerate(found):
@@ -135,7 +135,7 @@ def _list_keys(found: Sequence[Reach], position: int, mask: int) -> NDArray[np.i
     return keys ^ ALL_LOWEST  # until here a bit was set where the cell is not the lowest
 
 
-def _joined(parts: Sequence[Keys]) -> Keys:
+def _joined(parts: Sequence[CellKeys]) -> CellKeys:
     if not parts:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     return np.concatenate([row for row, _ in parts]), np.concatenate([key for _, key in parts])

@@ -1,8 +1,8 @@
-"""The join itself: rows of both sides with the same cell, and then all that has to hold, as Spark SQL."""
+"""The join of both sides as Spark SQL: rows with the same cell, and then all other conditions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -12,24 +12,36 @@ from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BooleanType
 
-from vedette.meeting.allowed import places_meet
+from vedette.meeting.allowed_values import places_meet
+from vedette.schema.columns import Column as Attributed
 from vedette.schema.schema import Schema
 from vedette.spark.meeting.axes import COORDINATES
 from vedette.spark.meeting.cells import ALL_LOWEST, LOWEST
-from vedette.spark.meeting.plan import Plan
-from vedette.spark.meeting.rows import WORD, encoding, row_type, words
-from vedette.spark.meeting.terms import ALL, ANY, SET, Attribute, place_of
+from vedette.spark.meeting.meeting_rows import WORD, encoding, row_type, words
+from vedette.spark.meeting.plan import MeetingPlan
+from vedette.spark.meeting.terms import ALL, ANY, SET, CommonAttribute, place_of
 
 
-def encoded(frame: DataFrame, plan: Plan, schema: Schema, side: int, *, ranked: bool = False) -> DataFrame:
-    """The rows of a side that has `id` and `when`, one for every disjunct, their names with the side before them."""
+def encoded(
+    frame: DataFrame,
+    plan: MeetingPlan,
+    schema: Schema,
+    side: int,
+    *,
+    ranked: bool = False,
+    columns: Sequence[Attributed] | None = None,
+) -> DataFrame:
+    """The rows of a side that has `id` and `when`, one for every disjunct; names begin with the side.
+
+    Where some are bad, `columns` are the attributes of both sides (see `encoding`).
+    """
     type_ = row_type(plan, ranked)
-    made = frame.mapInArrow(encoding(plan, schema, side, ranked, to_arrow_schema(type_)), type_)
+    made = frame.mapInArrow(encoding(plan, schema, side, ranked, to_arrow_schema(type_), columns), type_)
     return made.toDF(*(f"{'ps'[side]}_{name}" for name in type_.names))
 
 
-def joined(publications: DataFrame, subscriptions: DataFrame, plan: Plan, *, ranked: bool = False) -> DataFrame:
-    """`publication`, `subscription` of all pairs of rows that meet; ranked: also what was written, and which disjuncts.
+def joined(publications: DataFrame, subscriptions: DataFrame, plan: MeetingPlan, *, ranked: bool = False) -> DataFrame:
+    """`publication`, `subscription` of all pairs of rows that meet; for ranking also texts and disjunct numbers.
 
     A pair of constraints is there more than once if several of their disjuncts meet, or lists of values have several
     cells in common.
@@ -58,23 +70,23 @@ def _by_cell(rows: DataFrame, side: str) -> DataFrame:
 # ---------------------------------------------------------------- conditions
 
 
-def conditions(plan: Plan) -> list[str]:
-    """What two rows allow of each attribute has something in common, places excepted, of which it is the boxes."""
+def conditions(plan: MeetingPlan) -> list[str]:
+    """For each attribute, that the two rows allow a common value; of places, that their boxes overlap."""
     return [_asked(plan, number, attribute) for number, attribute in enumerate(plan.attributes)]
 
 
-def _by_path(plan: Plan) -> list[str]:
+def _by_path(plan: MeetingPlan) -> list[str]:
     return [_first_in_common(plan, word) for word in range(words(plan))] if plan.shared else []
 
 
-def _asked(plan: Plan, number: int, attribute: Attribute) -> str:
+def _asked(plan: MeetingPlan, number: int, attribute: CommonAttribute) -> str:
     test = _test(attribute, number)
     absent = {None: ("p", "s"), 0: ("p",), 1: ("s",)}[plan.asking]
     return "(" + " OR ".join([*(f"{side}_l{number} IS NULL" for side in absent), f"({test})"]) + ")"
 
 
-def _test(attribute: Attribute, number: int) -> str:
-    """Whether what two terms allow of an attribute has something in common; null or false if one is not there."""
+def _test(attribute: CommonAttribute, number: int) -> str:
+    """SQL: whether two terms of an attribute allow a common value; null or false if one is missing."""
     overlap = _overlap(attribute.textual, f"p_l{number}", f"p_h{number}", f"s_l{number}", f"s_h{number}")
     if attribute.empty and not attribute.textual:
         # The first and the last key, turned round, touch what goes from one to the other.
@@ -99,7 +111,7 @@ def _overlap(textual: bool, low: str, high: str, other_low: str, other_high: str
     return f"{there} AND ({other_high} IS NULL OR {low} < {other_high}) AND ({high} IS NULL OR {other_low} < {high})"
 
 
-def _spans_overlap(attribute: Attribute, number: int) -> str:
+def _spans_overlap(attribute: CommonAttribute, number: int) -> str:
     mine, theirs = (
         f"coalesce({side}_m{number}, array(named_struct('l', {side}_l{number}, 'h', {side}_h{number})))"
         for side in "ps"
@@ -107,8 +119,8 @@ def _spans_overlap(attribute: Attribute, number: int) -> str:
     return f"exists({mine}, a -> exists({theirs}, b -> {_overlap(attribute.textual, 'a.l', 'a.h', 'b.l', 'b.h')}))"
 
 
-def _list_test(attribute: Attribute, number: int, overlap: str) -> str:
-    """As `vedette.meeting.allowed.meets` has it: of lists a set says only whether there is one."""
+def _list_test(attribute: CommonAttribute, number: int, overlap: str) -> str:
+    """SQL for lists, as in `vedette.meeting.allowed_values.meets`: a set says only whether there is a list."""
     mine, theirs = f"p_q{number}", f"s_q{number}"
 
     def some(side: str) -> str:
@@ -123,8 +135,8 @@ def _list_test(attribute: Attribute, number: int, overlap: str) -> str:
     )
 
 
-def _first_in_common(plan: Plan, word: int) -> str:
-    """No attribute that comes before the one of this path is in both."""
+def _first_in_common(plan: MeetingPlan, word: int) -> str:
+    """SQL: no attribute before the one of this path is in both rows."""
     masks: list[int] = []
     before = 0
     for design in plan.designs:
@@ -139,7 +151,7 @@ def _first_in_common(plan: Plan, word: int) -> str:
 
 
 def _exactly(mine: Column, theirs: Column) -> Column:
-    """Whether two places meet, where both are places: boxes of them do."""
+    """Whether two places meet, if both are places; their boxes do."""
 
     def meet(mine: pa.Array, theirs: pa.Array) -> pa.Array:
         known: dict[tuple[str, str], bool] = {}
@@ -153,7 +165,7 @@ def _exactly(mine: Column, theirs: Column) -> Column:
             made.append(known[pair])
         return pa.array(made, pa.bool_())
 
-    # Else Spark could ask it of all pairs in a cell, before anything else was asked.
+    # Otherwise Spark could compute it for all pairs in a cell, before the other conditions.
     exact: Callable[..., Column] = arrow_udf(meet, BooleanType()).asNondeterministic()  # type: ignore[call-overload]
     found: Any = exact(mine, theirs)
     return found  # type: ignore[no-any-return]

@@ -2,64 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Literal, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from vedette.errors import InputError
-from vedette.matching.subscriptions import schema_of
-from vedette.meeting.direction import Direction, Per, check_direction, check_per
+from vedette.filters.subscription_set import schema_of
+from vedette.meeting.constraint_parser import Constraints
+from vedette.meeting.constraint_table import AttributeSpace
+from vedette.meeting.direction import Direction, RankSide, check_direction, check_per
 from vedette.meeting.meet import ranking_of
-from vedette.meeting.reading import Constraints
-from vedette.meeting.table import Space
+from vedette.schema.columns import Column
 from vedette.schema.schema import Schema
-from vedette.spark.meeting.facts import Facts, facts_of
-from vedette.spark.meeting.given import Given, collected, empty_pairs, frame_of, inferred_schema, side_of
-from vedette.spark.meeting.hosted import hosted, wanted_of
+from vedette.spark.meeting.constraint_source import (
+    ConstraintSource,
+    collected,
+    empty_pairs,
+    frame_of,
+    inferred_schema,
+    side_of,
+)
 from vedette.spark.meeting.join import encoded, joined
-from vedette.spark.meeting.plan import Plan, Sample, planned
-from vedette.spark.meeting.ranking import ranked_pairs
-from vedette.spark.meeting.terms import Attribute, columns_of, disjuncts_of
-from vedette.spark.meeting.versions import WantedVersions
+from vedette.spark.meeting.pair_ranking import ranked_pairs
+from vedette.spark.meeting.plan import MeetingPlan, SideSample, planned
+from vedette.spark.meeting.side_facts import SideFacts, facts_of, rejected_of
+from vedette.spark.meeting.terms import CommonAttribute, columns_of, disjuncts_of
+from vedette.spark.meeting.versions import SubscriptionsVersions
+from vedette.spark.meeting.worker_meeting import PackedSubscriptions, RejectMode, hosted, packed_subscriptions
+
+if TYPE_CHECKING:
+    from vedette.meeting.ranking import Ranking
 
 Strategy: TypeAlias = Literal["join", "host"]
 
 
 def meet(
     publications: DataFrame,
-    subscriptions: Given | WantedVersions,
+    subscriptions: ConstraintSource | SubscriptionsVersions,
     *,
     schema: Schema | Mapping[str, Any] | None = None,
     direction: Direction = "publication",
     top: int | None = None,
     by: str | Callable[..., float] | None = None,
-    per: Per = "publication",
+    per: RankSide = "publication",
     strategy: Strategy = "join",
+    rejects: RejectMode = "drop",
+    strict: bool = False,
 ) -> DataFrame:
-    """Who meets whom: a DataFrame of `publication` and `subscription`, in any order; the same pairs as `vedette.meet`.
+    """Find the pairs that meet: a DataFrame of `publication` and `subscription`, in any order, as `vedette.meet` does.
 
     `publications` is a DataFrame with `id` and `when`, perhaps a streaming one; `subscriptions` are another one, the
     path of a file, records, or id -> text. Ids are taken to be different. Without a schema an attribute has the type
-    that the constants of both sides suggest. All constraints are read once before this returns, and again when the
-    pairs are asked for: what is wrong with them is raised here.
+    that the constants of both sides suggest; where they disagree about it, that is an error. All constraints are read
+    once before this returns, and again when the pairs are asked for.
 
-    `strategy` "join" joins both sides by cells (see `cells`); "host" sends the subscriptions to every worker,
-    which is faster where one side is small, and takes memory for all of them there. A stream is always met so, by a
-    schema that is given. Subscriptions that change (`vedette.spark.meeting.versions`) are met as they are now: in
-    `foreachBatch`, every micro-batch of a stream meets the newest.
+    Bad publications are set aside: they are logged with their reasons (those of a stream in its workers) and left out;
+    `rejects="keep"` also gives each a row with no subscription and its `reason`, "raise" makes them an error. So are
+    subscriptions, which are an error where it is `strict`.
+
+    `strategy` "join" joins both sides by cells (see `cells`); "host" sends the subscriptions to every worker, which is
+    faster where one side is small, and takes memory for all of them there. A stream is always met so, by a schema that
+    is given. Subscriptions that change (`vedette.spark.meeting.versions`) are met as they are now: in `foreachBatch`,
+    every micro-batch of a stream meets the newest.
 
     With `top` or `by` the best are kept, with `rank` and `score`, as `vedette.meet` does it; equal scores are in the
     order of the others' ids.
     """
     check_direction(direction)
     check_per(per)
+    if rejects not in ("drop", "keep", "raise"):
+        raise InputError(f"rejects={rejects!r} is not known\nHint: it is 'drop', 'keep' or 'raise'")
     if strategy not in ("join", "host"):
         raise InputError(f"strategy={strategy!r} is not known\nHint: it is 'join' or 'host'")
     offered = side_of(publications, "publication")
-    if isinstance(subscriptions, WantedVersions):
-        return _met_now(offered, subscriptions, schema, direction, (top, by, per))
-    wanted = frame_of(subscriptions, publications.sparkSession)
+    if isinstance(subscriptions, SubscriptionsVersions):
+        return _met_now(offered, subscriptions, schema, direction, (top, by, per), rejects)
+    wanted = frame_of(subscriptions, publications.sparkSession, strict=strict)
     if publications.isStreaming and schema is None:
         raise InputError("a stream of publications needs a schema\nHint: schema={'price': 'float', …}")
     known = inferred_schema(offered, wanted) if schema is None else schema_of(schema)
@@ -68,27 +88,69 @@ def meet(
         if publications.isStreaming and ranking is not None and per != "publication":
             hint = "rank per='publication', or write the pairs first"
             raise InputError(f"which publications of a stream are the best is never known\nHint: {hint}")
-        return hosted(offered, wanted_of(collected(wanted), known), direction, ranking, top)
-    facts = facts_of(offered, known, "publication"), facts_of(wanted, known, "subscription")
-    plan = plan_of(direction, facts, known)
-    if plan is None:
-        return empty_pairs(publications.sparkSession, ranked=ranking is not None)
+        host = packed_subscriptions(collected(wanted, strict=strict), known, strict=strict)
+        return _hosted(offered, host, direction, ranking, top, rejects)
+    facts = (
+        facts_of(offered, known, "publication", strict=rejects == "raise"),
+        facts_of(wanted, known, "subscription", strict=strict),
+    )
+    pairs = _joined(offered, wanted, facts, known, direction, ranking, top)
+    return _with_rejected(pairs, offered, known, facts[0].columns) if rejects == "keep" else pairs
+
+
+def _joined(
+    offered: DataFrame,
+    wanted: DataFrame,
+    facts: tuple[SideFacts, SideFacts],
+    schema: Schema,
+    direction: Direction,
+    ranking: Ranking | None,
+    top: int | None,
+) -> DataFrame:
     ranked = ranking is not None
-    mine, theirs = (encoded(frame, plan, known, side, ranked=ranked) for side, frame in enumerate((offered, wanted)))
+    plan = plan_of(direction, facts, schema)
+    if plan is None:
+        return empty_pairs(offered.sparkSession, ranked=ranked)
+    columns = [column for side in facts for column in side.columns] if any(side.bad_count for side in facts) else None
+    mine, theirs = (
+        encoded(frame, plan, schema, side, ranked=ranked, columns=columns)
+        for side, frame in enumerate((offered, wanted))
+    )
     pairs = joined(mine, theirs, plan, ranked=ranked)
     if ranking is not None:
-        return ranked_pairs(pairs, ranking, known, top)
+        return ranked_pairs(pairs, ranking, schema, top)
     return pairs.distinct() if facts[0].repeated or facts[1].repeated else pairs
+
+
+def _hosted(
+    offered: DataFrame,
+    wanted: PackedSubscriptions,
+    direction: Direction,
+    ranking: Ranking | None,
+    top: int | None,
+    rejects: RejectMode,
+) -> DataFrame:
+    pairs = hosted(offered, wanted, direction, ranking, top, rejects)
+    if rejects == "keep" and ranking is not None and ranking.per == "subscription":
+        return _with_rejected(pairs, offered, wanted.schema, ())
+    return pairs
+
+
+def _with_rejected(pairs: DataFrame, offered: DataFrame, schema: Schema, columns: Sequence[Column]) -> DataFrame:
+    """The pairs, and a row for every publication that was set aside."""
+    with_reason = pairs.withColumn("reason", F.lit(None).cast("string"))
+    return with_reason.unionByName(rejected_of(offered, schema, columns), allowMissingColumns=True)
 
 
 def _met_now(
     offered: DataFrame,
-    versions: WantedVersions,
+    versions: SubscriptionsVersions,
     schema: Schema | Mapping[str, Any] | None,
     direction: Direction,
-    ranked: tuple[int | None, str | Callable[..., float] | None, Per],
+    ranked: tuple[int | None, str | Callable[..., float] | None, RankSide],
+    rejects: RejectMode,
 ) -> DataFrame:
-    """Meet the subscriptions as they are now: a micro-batch, or a table."""
+    """Meet a micro-batch, or a table, with the newest version of the subscriptions."""
     if offered.isStreaming:
         raise InputError(
             "subscriptions that change cannot be met by a stream itself\n"
@@ -98,14 +160,14 @@ def _met_now(
     if schema is not None and schema_of(schema) != wanted.schema:
         raise InputError("the subscriptions were read by another schema\nHint: leave schema out")
     top, by, per = ranked
-    return hosted(offered, wanted, direction, ranking_of(top, by, per, wanted.schema), top)
+    return _hosted(offered, wanted, direction, ranking_of(top, by, per, wanted.schema), top, rejects)
 
 
-def plan_of(direction: Direction, facts: tuple[Facts, Facts], schema: Schema) -> Plan | None:
-    """By which cells two sides are joined; None if nothing can meet."""
+def plan_of(direction: Direction, facts: tuple[SideFacts, SideFacts], schema: Schema) -> MeetingPlan | None:
+    """The plan of cells by which two sides are joined; None if nothing can meet."""
     if not all(side.disjuncts for side in facts):
         return None
-    space = Space()
+    space = AttributeSpace()
     for side in facts:
         for column in side.columns:
             space.number(column)
@@ -123,16 +185,19 @@ def plan_of(direction: Direction, facts: tuple[Facts, Facts], schema: Schema) ->
     return planned(direction, attributes, (samples[0], samples[1]))
 
 
-def _attribute(space: Space, number: int, facts: tuple[Facts, Facts]) -> Attribute:
+def _attribute(space: AttributeSpace, number: int, facts: tuple[SideFacts, SideFacts]) -> CommonAttribute:
     path, type_ = space.attributes[number], space.columns[number].type
     null = all(path in side.null for side in facts)
     several = any(path in side.several for side in facts)
     empty = any(path in side.empty for side in facts)
     points = not any(path in side.ranges for side in facts)
-    return Attribute(path, type_.kind, type_.is_list, null, several, empty, points)
+    between = any(path in side.between for side in facts)
+    return CommonAttribute(path, type_.kind, type_.is_list, null, several, empty, points, between)
 
 
-def _sample(facts: Facts, attributes: list[Attribute], numbers: dict[str, int], schema: Schema, asking: bool) -> Sample:
+def _sample(
+    facts: SideFacts, attributes: list[CommonAttribute], numbers: dict[str, int], schema: Schema, asking: bool
+) -> SideSample:
     constraints = Constraints(schema)
     disjuncts = disjuncts_of(constraints.read(text) for _, text in facts.sample)
     signatures: dict[frozenset[int], int] = {}
@@ -141,6 +206,6 @@ def _sample(facts: Facts, attributes: list[Attribute], numbers: dict[str, int], 
             continue  # can meet nothing
         signature = frozenset(numbers[path] for path in paths if path in numbers)
         signatures[signature] = signatures.get(signature, 0) + count
-    return Sample(
+    return SideSample(
         columns_of(disjuncts, numbers, attributes), len(disjuncts), facts.disjuncts, signatures, facts.complete
     )

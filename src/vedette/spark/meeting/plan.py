@@ -1,9 +1,9 @@
-"""Which designs to join by: chosen by what they would cost for a sample of both sides.
+"""Chooses the designs to join by, from their estimated cost on a sample of both sides.
 
-Of two sides one asks: all attributes of its disjuncts have to be there (both, where only shared ones count, if all
+The asking side is the one whose attributes all have to be on the other side (both, where only shared ones count, if all
 disjuncts share one). Each of its disjuncts is joined by the first design whose attributes it has. Designs of several
-axes come first, for combinations of attributes that are frequent; then one for every attribute, the one that tells
-most apart first. Disjuncts of the other side are in the cells of all designs whose attributes they have.
+axes come first, for frequent combinations of attributes; then one for every attribute, the most selective first.
+Disjuncts of the other side are in the cells of all designs whose attributes they have.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from vedette.errors import LimitError
 from vedette.meeting.direction import Direction
-from vedette.spark.meeting.axes import Axis, Reach, axes_of, with_bits
-from vedette.spark.meeting.cells import PATHS, Design, allowed_masks, sizes, wide_masks
-from vedette.spark.meeting.terms import Attribute, Terms
+from vedette.spark.meeting.axes import BinAxis, BinReach, axes_of, with_bits
+from vedette.spark.meeting.cells import PATHS, CellDesign, allowed_masks, sizes, wide_masks
+from vedette.spark.meeting.terms import CommonAttribute, TermColumns
 
 Signature: TypeAlias = frozenset[int]
 Masks: TypeAlias = NDArray[np.int64]
@@ -33,23 +33,23 @@ _BETTER = 0.9  # another axis has to save a tenth
 
 
 @dataclass(frozen=True)
-class Plan:
+class MeetingPlan:
     """All that is needed to turn disjuncts into keys: the same for both sides."""
 
     direction: Direction
-    attributes: tuple[Attribute, ...]  # that both sides speak of
-    designs: tuple[Design, ...]
+    attributes: tuple[CommonAttribute, ...]  # that both sides speak of
+    designs: tuple[CellDesign, ...]
     apart: Mapping[Signature, int] = field(default_factory=dict)  # open: subscribed signatures, numbered
     shared: bool = False  # open: designs are for the first attribute in common
 
     @property
     def asking(self) -> int | None:
-        """Which side has to find all of its attributes; None: neither."""
+        """The side whose attributes all have to be on the other side; None: neither."""
         return {"publication": 0, "subscription": 1}.get(self.direction)
 
     @functools.cached_property
     def numbers(self) -> dict[str, int]:
-        """Attributes by their paths."""
+        """Numbers of the attributes, by path."""
         return {attribute.path: number for number, attribute in enumerate(self.attributes)}
 
     @property
@@ -57,26 +57,28 @@ class Plan:
         """The path of pairs that share no attribute."""
         return self.designs[-1].path + self.designs[-1].paths if self.designs else 0
 
-    def first(self, signature: Signature) -> Design | None:
-        """The design by which a disjunct of the side that asks is joined."""
+    def first(self, signature: Signature) -> CellDesign | None:
+        """The design by which a disjunct of the asking side is joined."""
         return next((design for design in self.designs if design.attributes <= signature), None)
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """A side as the driver knows it."""
+class SideSample:
+    """A sample of a side, and its total figures."""
 
-    columns: Sequence[Terms]  # of a sample of its disjuncts
+    columns: Sequence[TermColumns]  # of a sample of its disjuncts
     disjuncts: int  # of the sample
     total: int  # of the whole side
     signatures: Mapping[Signature, int]  # and how many disjuncts have them
     complete: bool  # all signatures are there
 
 
-def planned(direction: Direction, attributes: Sequence[Attribute], sides: tuple[Sample, Sample]) -> Plan:
+def planned(
+    direction: Direction, attributes: Sequence[CommonAttribute], sides: tuple[SideSample, SideSample]
+) -> MeetingPlan:
     """Choose the designs."""
-    plan = Plan(direction, tuple(attributes), ())
-    search = _Search(attributes, sides, plan.asking or 0)
+    plan = MeetingPlan(direction, tuple(attributes), ())
+    search = _DesignSearch(attributes, sides, plan.asking or 0)
     singles = search.singles()
     if plan.asking is None:
         core = frozenset.intersection(*(signature for side in sides for signature in side.signatures))
@@ -91,14 +93,14 @@ def planned(direction: Direction, attributes: Sequence[Attribute], sides: tuple[
         return replace(plan, designs=_placed(singles), apart=numbered, shared=True)
     asking = sides[plan.asking]
     combined = list(search.combinations())
-    nothing = Design((), frozenset())
+    nothing = CellDesign((), frozenset())
     wanted = replace(plan, designs=(*combined, *singles, nothing))
     used = [wanted.first(signature) for signature in asking.signatures] if asking.complete else list(wanted.designs)
     return replace(plan, designs=_placed(design for design in wanted.designs if any(design is one for one in used)))
 
 
-def _placed(designs: Iterable[Design]) -> tuple[Design, ...]:
-    made: list[Design] = []
+def _placed(designs: Iterable[CellDesign]) -> tuple[CellDesign, ...]:
+    made: list[CellDesign] = []
     path = 0
     for design in designs:
         made.append(replace(design, path=path))
@@ -110,10 +112,12 @@ def _placed(designs: Iterable[Design]) -> tuple[Design, ...]:
     return tuple(made)
 
 
-class _Search:
-    """Judges designs by a sample."""
+class _DesignSearch:
+    """Estimates the cost of designs by a sample."""
 
-    def __init__(self, attributes: Sequence[Attribute], sides: tuple[Sample, Sample], asking: int) -> None:
+    def __init__(
+        self, attributes: Sequence[CommonAttribute], sides: tuple[SideSample, SideSample], asking: int
+    ) -> None:
         self._sides, self._asking = sides, asking
         self._axes = {
             number: axes_of(number, [side.columns[number] for side in sides]) for number in range(len(attributes))
@@ -123,13 +127,13 @@ class _Search:
         ]  # which sampled disjuncts speak of an attribute
         self._best = {number: self._single(number) for number in self._axes}
 
-    def _single(self, attribute: int) -> tuple[float, tuple[Axis, ...]]:
+    def _single(self, attribute: int) -> tuple[float, tuple[BinAxis, ...]]:
         tried = [(self.cost((axis,)), (axis,)) for levels in self._axes[attribute] for axis in levels]
-        plain = (self.cost((Axis(attribute, ()),)), ())
+        plain = (self.cost((BinAxis(attribute, ()),)), ())
         return min([plain, *tried], key=lambda one: one[0])
 
-    def singles(self) -> list[Design]:
-        """A design for every attribute, the cheapest for each of those that have it first."""
+    def singles(self) -> list[CellDesign]:
+        """A design for every attribute, ordered by cost per disjunct that has it."""
         order = sorted(self._best, key=lambda number: (self._best[number][0] / self._share(number), number))
         return [self._design(self._best[number][1], frozenset((number,))) for number in order]
 
@@ -138,8 +142,8 @@ class _Search:
         having = sum(count for signature, count in side.signatures.items() if attribute in signature)
         return max(having, 1)
 
-    def combinations(self) -> Iterator[Design]:
-        """Designs of several axes, for the most frequent signatures of the side that asks."""
+    def combinations(self) -> Iterator[CellDesign]:
+        """Designs of several axes, for the most frequent signatures of the asking side."""
         left = dict(self._sides[self._asking].signatures)
         total = sum(left.values())
         for _ in range(_COMBINED):
@@ -150,12 +154,12 @@ class _Search:
             yield design
             left = {one: count for one, count in left.items() if not design.attributes <= one}
 
-    def combined(self, signature: Signature) -> Design:
-        """The best axes of some attributes together: the best one, and others as long as they pay."""
+    def combined(self, signature: Signature) -> CellDesign:
+        """The best axes for some attributes together: the best one, and others as long as they pay."""
         ladders = [levels for number in sorted(signature) for levels in self._axes[number] if levels]
         usable = [(self._best[number][0], number) for number in signature]
         cost, start = min(usable, default=(0.0, -1))
-        chosen: tuple[Axis, ...] = self._best[start][1]
+        chosen: tuple[BinAxis, ...] = self._best[start][1]
         if not chosen:
             return self._design((), frozenset((start,)))
         while len(chosen) < 3:
@@ -173,7 +177,7 @@ class _Search:
             cost, chosen = best[0], tried[best[1]]
         return self._design(chosen, frozenset(axis.attribute for axis in chosen))
 
-    def _coarser(self, chosen: tuple[Axis, ...]) -> Iterator[tuple[Axis, ...]]:
+    def _coarser(self, chosen: tuple[BinAxis, ...]) -> Iterator[tuple[BinAxis, ...]]:
         """The axes as they are, and with fewer bins: products need fewer of them."""
         for steps in range(4):
             made = []
@@ -183,22 +187,22 @@ class _Search:
                 made.append(levels[max(0, place - steps)])
             yield tuple(made)
 
-    def _design(self, axes: Sequence[Axis], attributes: Signature) -> Design:
+    def _design(self, axes: Sequence[BinAxis], attributes: Signature) -> CellDesign:
         axes = with_bits(axes)
         masks = []
         for side in (0, 1):
             rows = self._having(side, attributes, None)
-            found = Design(axes, attributes).reaches(self._sides[side].columns, rows)
+            found = CellDesign(axes, attributes).reaches(self._sides[side].columns, rows)
             masks.append(tuple(sorted({0, *wide_masks(found).tolist()})))
-        return Design(axes, attributes, (masks[0], masks[1]))
+        return CellDesign(axes, attributes, (masks[0], masks[1]))
 
     def _having(self, side: int, attributes: Signature, most: int | None) -> NDArray[np.int64]:
         several = [self._rows[side][number] for number in attributes]
         rows = sorted(set.intersection(*several) if several else range(self._sides[side].disjuncts))
         return np.array(rows[:most], np.int64)
 
-    def cost(self, axes: tuple[Axis, ...]) -> float:
-        """Of rows in cells, and of pairs of rows in the same cell, for all disjuncts that have the attributes."""
+    def cost(self, axes: tuple[BinAxis, ...]) -> float:
+        """Estimated cost of rows in cells, and of pairs in the same cell, for all disjuncts with these attributes."""
         axes = with_bits(axes)
         attributes = frozenset(axis.attribute for axis in axes)
         found, masks, known, count = [], [], [], []
@@ -207,7 +211,7 @@ class _Search:
             few = rows[:_TRIED]
             if not len(few):
                 return 0.0
-            found.append(Design(axes, attributes).reaches(self._sides[side].columns, few))
+            found.append(CellDesign(axes, attributes).reaches(self._sides[side].columns, few))
             natural = wide_masks(found[side])
             known.append(sorted({0, *natural.tolist()}))
             masks.append(allowed_masks(natural, known[side]))
@@ -219,8 +223,8 @@ class _Search:
         return _ROW * rows_cost + _CANDIDATE * count[0] * count[1] * float(np.mean(shared))
 
 
-def _cells(found: Sequence[Reach], masks: Masks, others: Sequence[int]) -> NDArray[np.float64]:
-    """In how many cells disjuncts are."""
+def _cells(found: Sequence[BinReach], masks: Masks, others: Sequence[int]) -> NDArray[np.float64]:
+    """Number of cells of each disjunct."""
     total = np.zeros(len(masks), np.float64)
     for own in np.unique(masks).tolist():
         some = masks == own
@@ -229,8 +233,8 @@ def _cells(found: Sequence[Reach], masks: Masks, others: Sequence[int]) -> NDArr
     return total
 
 
-def _shared_cells(mine: Sequence[Reach], theirs: Sequence[Reach], masks: Masks) -> NDArray[np.float64]:
-    """How many cells two disjuncts share, for every pair."""
+def _shared_cells(mine: Sequence[BinReach], theirs: Sequence[BinReach], masks: Masks) -> NDArray[np.float64]:
+    """Number of cells that two disjuncts share, for every pair."""
     total = np.ones(masks.shape, np.float64)
     for number, (one, other) in enumerate(zip(mine, theirs, strict=True)):
         common = (

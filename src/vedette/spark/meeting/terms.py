@@ -1,4 +1,4 @@
-"""What many disjuncts say of each attribute, as columns: the same for a sample on the driver and a batch in a worker.
+"""Terms of disjuncts as columns, by attribute: the same for a sample on the driver and a batch in a worker.
 
 A set of values is its hull, and its spans where it is not all of the hull. Keys of 64 bits are closed spans; texts and
 addresses are bytes, half open, since they have no last one. A place is the box around it.
@@ -17,24 +17,24 @@ from numpy.typing import NDArray
 
 from vedette.language.ast import Point, Region
 from vedette.language.evaluate import EARTH_RADIUS
-from vedette.language.valuesets import ValueSet
-from vedette.meeting.allowed import Area, Disc, Elements, Place, Values, geometry
-from vedette.meeting.reading import Constraint, Disjunct, Term
-from vedette.meeting.table import Space
-from vedette.schema.keys import INT_MAX, INT_MIN, float_key
+from vedette.language.valuesets import AnyKey, ValueSet, single
+from vedette.meeting.allowed_values import Area, Disc, Elements, PlaceTerm, Values, geometry
+from vedette.meeting.constraint_parser import Constraint, Disjunct, Term
+from vedette.meeting.constraint_table import AttributeSpace
+from vedette.schema.keys import INT_MAX, INT_MIN, float_key, split
 from vedette.schema.types import Kind
 
 SET, ANY, ALL, PLACE = range(4)  # what is said of an attribute
 _SORTS = {"any": ANY, "all": ALL}
 _MARGIN = 1.001  # a box around a disc may be too large, never too small
 _WHOLE_WORLD = (-math.inf, math.inf)
-Span: TypeAlias = tuple[Any, Any]
-Box: TypeAlias = tuple[float, float, float, float]  # west, east, south, north
+TermSpan: TypeAlias = tuple[Any, Any]
+GeoBox: TypeAlias = tuple[float, float, float, float]  # west, east, south, north
 
 
 @dataclass(frozen=True, slots=True)
-class Attribute:
-    """An attribute that both sides speak of, and what its terms can be."""
+class CommonAttribute:
+    """An attribute that both sides test, and which terms it has."""
 
     path: str
     kind: Kind
@@ -43,35 +43,36 @@ class Attribute:
     several: bool = True  # some set is of several spans
     empty: bool = True  # some set has no value in it, only null
     points: bool = False  # every term of both sides is a value, or a list of values
+    between: bool = False  # some number of either side lies between two floats: keys are pairs, in bytes
 
     @property
     def place(self) -> bool:
-        """A term is a place, or asks whether there is one."""
+        """Whether its terms are places, or ask whether there is one."""
         return self.kind in (Kind.POINT, Kind.REGION)
 
     @property
     def textual(self) -> bool:
-        """Keys are bytes."""
-        return self.kind.textual
+        """Whether its keys are bytes."""
+        return self.kind.textual or self.between
 
 
 @dataclass(slots=True)
-class Terms:
-    """The terms of one attribute: lists in step."""
+class TermColumns:
+    """The terms of one attribute, as parallel lists."""
 
-    attribute: Attribute
+    attribute: CommonAttribute
     row: list[int] = field(default_factory=list)  # the disjunct, ascending
     low: list[Any] = field(default_factory=list)
     high: list[Any] = field(default_factory=list)  # the last key; of bytes the first one after it, None: there is none
     null: list[bool] = field(default_factory=list)
-    spans: list[tuple[Span, ...] | None] = field(default_factory=list)  # None: the hull
+    spans: list[tuple[TermSpan, ...] | None] = field(default_factory=list)  # None: the hull
     sort: list[int] = field(default_factory=list)
     south: list[int] = field(default_factory=list)  # of places, as their low and high are west and east
     north: list[int] = field(default_factory=list)
     place: list[str | None] = field(default_factory=list)
 
     def add(self, row: int, term: Term) -> None:
-        """One more, of a later disjunct."""
+        """Add the term of a later disjunct."""
         allowed, attribute = term.allowed, self.attribute
         self.row.append(row)
         if isinstance(allowed, Area | Disc):
@@ -88,7 +89,7 @@ class Terms:
         if attribute.place:
             self._place(low, high, None)
 
-    def _append(self, low: Any, high: Any, null: bool, spans: tuple[Span, ...] | None, sort: int) -> None:
+    def _append(self, low: Any, high: Any, null: bool, spans: tuple[TermSpan, ...] | None, sort: int) -> None:
         self.low.append(low)
         self.high.append(high)
         self.null.append(null)
@@ -106,19 +107,32 @@ class Terms:
         return np.array(self.row, np.int64)
 
 
-def spans_of(values: Values, textual: bool) -> tuple[Span, ...]:
+def spans_of(values: Values, textual: bool) -> tuple[TermSpan, ...]:
     """The spans of a set, ascending."""
     if textual:
-        return tuple((one.low or b"", one.high) for one in values.intervals)
+        ends = ((one.low, one.high) for one in values.intervals)
+        return tuple(
+            (b"" if low is None else _bytes(low), None if high is None else _bytes(high)) for low, high in ends
+        )
     return tuple(
         (INT_MIN if one.low is None else one.low, INT_MAX if one.high is None else one.high - 1)
         for one in values.intervals
     )
 
 
-def columns_of(disjuncts: Iterable[Disjunct], attributes: Mapping[str, int], kinds: Sequence[Attribute]) -> list[Terms]:
-    """The terms of disjuncts, attribute by attribute; what the other side does not speak of is left out."""
-    found = [Terms(attribute) for attribute in kinds]
+def _bytes(key: AnyKey) -> bytes:
+    """A key as bytes that sort in the order of keys."""
+    if isinstance(key, bytes):
+        return key
+    below, rest = split(key)
+    return (below - INT_MIN).to_bytes(8) + rest.to_bytes(2)
+
+
+def columns_of(
+    disjuncts: Iterable[Disjunct], attributes: Mapping[str, int], kinds: Sequence[CommonAttribute]
+) -> list[TermColumns]:
+    """The terms of disjuncts, by attribute; attributes that the other side does not test are left out."""
+    found = [TermColumns(attribute) for attribute in kinds]
     for row, disjunct in enumerate(disjuncts):
         for term in disjunct.terms:
             number = attributes.get(term.column.path)
@@ -132,39 +146,39 @@ def disjuncts_of(constraints: Iterable[Constraint]) -> list[Disjunct]:
     return [disjunct for constraint in constraints for disjunct in constraint.disjuncts]
 
 
-def number_all(space: Space, constraint: Constraint) -> None:
-    """Let a space know of a constraint; FilterError if an attribute has another type elsewhere."""
+def number_all(space: AttributeSpace, constraint: Constraint) -> None:
+    """Register the attributes of a constraint in a space; FilterError if one has another type there."""
     for disjunct in constraint.disjuncts:
         for term in disjunct.terms:
             space.number(term.column)
 
 
 def is_points(term: Term) -> bool:
-    """Whether a term allows values one by one, and not many."""
+    """Whether a term allows single values only."""
     allowed = term.allowed
     if not isinstance(allowed, ValueSet) or allowed.null or not allowed.intervals or term.column.other is not None:
         return False
-    return all(one.point is not None for one in allowed.intervals)
+    return all(single(term.column.type.kind, one) is not None for one in allowed.intervals)
 
 
 # ---------------------------------------------------------------- places
 
 
-def place_text(place: Place) -> str:
+def place_text(place: PlaceTerm) -> str:
     """A place as text, the same for equal ones."""
     if isinstance(place, Area):
         return json.dumps([place.region.wkt])
     return json.dumps([place.centre.x, place.centre.y, place.metres])
 
 
-def place_of(text: str) -> Place:
-    """The reverse."""
+def place_of(text: str) -> PlaceTerm:
+    """The reverse of `place_text`."""
     said = json.loads(text)
     return Area(Region(said[0])) if len(said) == 1 else Disc(Point(said[0], said[1]), said[2])
 
 
-def box(place: Place) -> Box:
-    """Longitudes and latitudes that hold the place; all longitudes where it is not just between two of them."""
+def box(place: PlaceTerm) -> GeoBox:
+    """Longitudes and latitudes around a place; all longitudes if it does not lie between two (poles, 180 degrees)."""
     if isinstance(place, Area):
         west, south, east, north = geometry(place.region).bounds
         within = west >= -180 and east <= 180 and south >= -90 and north <= 90

@@ -1,4 +1,4 @@
-"""Subscriptions that publications meet, as they are now: new versions are read in the background, bad ones refused.
+"""The newest version of subscriptions that publications meet; new versions are read in the background.
 
     with watch_wanted(FileStore("wants.jsonl"), schema, refresh=10) as versions:
         offers.writeStream.foreachBatch(lambda batch, _: meet(batch, versions).write.save(…)).start().awaitTermination()
@@ -13,54 +13,59 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from vedette.errors import FilterError
-from vedette.files.problems import BadSubscriptions, Problem, refusal
-from vedette.files.subscriptions import SubscriptionRecord, SubscriptionRows
-from vedette.meeting.reading import Constraints
-from vedette.meeting.table import Space
+from vedette.io.subscription_problems import BadSubscriptions, SubscriptionProblem, refusal
+from vedette.io.subscription_rows import SubscriptionRecord, SubscriptionRows
+from vedette.meeting.constraint_parser import Constraints
+from vedette.meeting.constraint_table import AttributeSpace
 from vedette.schema.schema import Schema
-from vedette.spark.meeting.hosted import Wanted, packed
-from vedette.spark.meeting.terms import number_all
-from vedette.spark.stores import Store
-from vedette.spark.versions import Refusal, Watched
+from vedette.spark.engine_versions import VersionListener, VersionRefusal, VersionWatcher
+from vedette.spark.meeting.worker_meeting import PackedSubscriptions, packed
+from vedette.spark.stores import SubscriptionStore
 
 
 @dataclass(frozen=True, slots=True)
-class WantedVersion:
+class SubscriptionsVersion:
     """A set of subscriptions, ready to be sent to workers."""
 
-    wanted: Wanted
+    wanted: PackedSubscriptions
     loaded_at: dt.datetime
     subscriptions: int
 
     @property
     def version(self) -> str:
-        """Twelve hexadecimal digits of what is subscribed to."""
+        """Twelve hexadecimal digits: the same for the same subscriptions."""
         return self.wanted.version
 
 
-class WantedVersions(Watched[WantedVersion]):
-    """The newest good version of the subscriptions that a store holds, each a constraint."""
+class SubscriptionsVersions(VersionWatcher[SubscriptionsVersion]):
+    """The newest good version of the subscriptions of a store, each a constraint."""
 
     def _ready(
-        self, rows: SubscriptionRows, records: Iterator[SubscriptionRecord], consequence: str
-    ) -> Callable[[], WantedVersion]:
-        constraints, space = Constraints(self._schema), Space()
+        self,
+        rows: SubscriptionRows,
+        records: Iterator[SubscriptionRecord],
+        consequence: str,
+        aside: list[SubscriptionProblem],
+    ) -> Callable[[], SubscriptionsVersion]:
+        constraints, space = Constraints(self._schema), AttributeSpace()
         texts: dict[str, str] = {}
-        problems: list[Problem] = []
+        problems: list[SubscriptionProblem] = []
         for record in records:
             refused = refusal(record, dialects=False)
             try:
                 if refused is not None:
-                    problems.append(Problem.of_error(record, refused))
+                    problems.append(SubscriptionProblem.of_error(record, refused))
                     continue
-                number_all(space, constraints.read(record.when))
+                space.take(constraints.read(record.when))
             except FilterError as error:
-                problems.append(Problem.of_error(record, error))
-            texts[record.id] = record.when
-        problems += map(Problem.of_reject, rows.rejects)
-        if problems:
+                problems.append(SubscriptionProblem.of_error(record, error))
+            else:
+                texts[record.id] = record.when
+        problems += map(SubscriptionProblem.of_reject, rows.rejects)
+        if problems and (self._strict or not texts):
             raise BadSubscriptions(rows.name, problems, consequence)
-        return lambda: WantedVersion(packed(texts, self._schema), self._clock(), len(texts))
+        aside += problems
+        return lambda: SubscriptionsVersion(packed(texts, self._schema), self._clock(), len(texts))
 
 
 def _now() -> dt.datetime:
@@ -68,19 +73,23 @@ def _now() -> dt.datetime:
 
 
 def watch_wanted(
-    store: Store,
+    store: SubscriptionStore,
     schema: Schema,
     refresh: float | None = None,
     *,
-    accepted: Callable[[WantedVersion], None] | None = None,
-    refused: Callable[[Refusal], None] | None = None,
+    accepted: Callable[[SubscriptionsVersion], None] | None = None,
+    refused: Callable[[VersionRefusal], None] | None = None,
+    aside: Callable[[str], None] | None = None,
+    strict: bool = False,
     clock: Callable[[], dt.datetime] = _now,
-) -> WantedVersions:
+) -> SubscriptionsVersions:
     """Read the subscriptions of a store, and look for new ones every `refresh` seconds (None: never).
 
-    What is wrong with the first version is raised. Later ones are told to `accepted` or, once each, to `refused`, in
-    the thread that watches. To be stopped, or used as a context.
+    Bad subscriptions are set aside, unless all are bad, and `aside` is called with them (without it, they are logged);
+    where it is `strict`, they refuse a version. What refuses the first version is raised. For later ones `accepted` or,
+    once each, `refused` is called, in the thread that watches. To be stopped, or used as a context.
     """
-    versions = WantedVersions(store, schema, accepted=accepted, refused=refused, clock=clock)
+    told = VersionListener(accepted, refused, aside)
+    versions = SubscriptionsVersions(store, schema, told=told, strict=strict, clock=clock)
     versions.begin(refresh)
     return versions

@@ -1,1 +1,1 @@
-"""Filters and steps that call operators, on Spark: planned and batched by the workers, which learn together."""
+"""Filters and steps that call operators, on Spark: planned and batched by the workers, with shared statistics."""

@@ -1,4 +1,4 @@
-"""Which columns cross to Python so that operators see what they look at, beside what the index reads?"""
+"""Chooses the columns that operators need in Python, beside those that the index reads."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from vedette.operators.matcher import OperatorMatcher
 from vedette.schema.columns import Column
 from vedette.schema.readings import EVERYTHING
 from vedette.schema.schema import Schema
-from vedette.spark.columns import Fields, Sent, sent_columns, whole_columns
+from vedette.spark.worker_columns import Fields, WorkerColumn, sent_columns, whole_columns
 
 
 class Looked(NamedTuple):
-    """What crosses, and the paths that lead nowhere."""
+    """The columns to be sent, and the paths that lead nowhere."""
 
-    sent: list[Sent]
+    sent: list[WorkerColumn]
     nowhere: list[str]
 
 
 def sent_for(
     matchers: Sequence[OperatorMatcher], columns: Iterable[Column], schema: Schema, stored: StructType, field: Fields
 ) -> Looked:
-    """What the index reads (`columns`), and what the operators of all matchers look at; `field` gives the n-th column.
+    """The columns for the index (`columns`), and for the operators of all matchers; `field` gives the n-th column.
 
-    An attribute whose type the schema knows crosses alone. One that it does not know, such as a picture, crosses with
-    the whole column that it is in, as it is; and where an operator sees whole events, all columns do.
+    An attribute whose type the schema knows is sent alone. One that it does not know, such as a picture, is sent with
+    the whole column that it is in, as it is; and where an operator sees whole events, all columns are sent.
     """
     wanted = dict.fromkeys(columns)
     whole: set[str] = set()
@@ -55,7 +55,7 @@ def sent_for(
 
 
 def _whole(wanted: Iterable[Column], whole: set[str], stored: StructType) -> set[str]:
-    """The names of columns that cross whole: with one of two attributes that are compared, the other one does."""
+    """Names of columns that are sent whole; if one of two compared attributes is, so is the other."""
     there = whole & set(stored.names)
     pairs = [column.paths for column in wanted if column.other is not None]
     while True:

@@ -1,4 +1,4 @@
-"""What a worker process keeps to call operators: one calling, with its caches, for all tasks that call the same."""
+"""What a worker process keeps to call operators: one calling, with its caches, for all tasks with equal operators."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from typing import Any, Final, Generic, TypeVar
 
 from vedette.operators.calling import Calling
-from vedette.operators.fresh import FreshStatistics
-from vedette.operators.reporting import Reporter
+from vedette.operators.operator_report import OperatorReporter
 from vedette.operators.statistics import Statistics
-from vedette.spark.operators.reports import Caller
+from vedette.operators.statistics_delta import StatisticsDelta
+from vedette.spark.operators.carried import Caller
 
 _CALLINGS: Final = 4  # that a process keeps
 _SETS: Final = 64  # of each of them: versions of filters, and groups of patterns
@@ -20,7 +20,7 @@ _T = TypeVar("_T")
 
 
 class _Kept(Generic[_T]):
-    """What was used last, by key."""
+    """Cache of the things used last, by key."""
 
     def __init__(self, most: int, dropped: Callable[[_T], None] = lambda _: None) -> None:
         self._things: OrderedDict[Hashable, _T] = OrderedDict()
@@ -39,26 +39,26 @@ class Hosted:
     """Operators in a worker process."""
 
     def __init__(self, caller: Caller) -> None:
-        # What fails is told by the driver; workers would write it among the lines of others.
+        # The driver reports failures; workers would write them among other lines.
         logging.getLogger("vedette.operators").propagate = False
-        self.calling = Calling(caller.carried.operators(), caller.planner, FreshStatistics())
-        self.reporter = Reporter(self.calling)
+        self.calling = Calling(caller.carried.operators(), caller.planner, StatisticsDelta())
+        self.reporter = OperatorReporter(self.calling)
         self._stamp: str | None = None
         self._made: _Kept[Any] = _Kept(_SETS)
 
     def kept(self, version: Hashable, make: Callable[[Calling], _T]) -> _T:
-        """Whatever is made with the calling, once for all tasks of a version."""
+        """Something made with the calling, cached for all tasks of a version."""
         made: _T = self._made.get(version, lambda: make(self.calling))
         return made
 
     def begin(self, caller: Caller) -> None:
-        """Know what the driver knew when it planned; within one job, go on from what was learned here."""
+        """Take over the driver's statistics; within one job, keep those of this process."""
         if caller.stamp != self._stamp:
             self.calling.statistics.become(Statistics.from_plain(caller.statistics))
             self._stamp = caller.stamp
 
     def end(self, caller: Caller) -> None:
-        """Report what is new. A task that does not get here is reported with the next one."""
+        """Report new statistics. A task that does not get here is reported with the next one."""
         if caller.reports is not None:
             caller.reports.add([self.reporter.report()])
 
@@ -72,7 +72,7 @@ _hosted: _Kept[Hosted] = _Kept(_CALLINGS, Hosted.close)
 
 @contextmanager
 def hosted(caller: Caller) -> Iterator[Hosted]:
-    """The operators of a task, for as long as it runs."""
+    """The operators of a task, as a context."""
     found = host(caller)
     with found.reporter.listening():
         yield found

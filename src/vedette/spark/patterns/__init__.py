@@ -1,1 +1,1 @@
-"""Patterns over several events on Spark: events are read wherever they are, and followed where their partition is."""
+"""Patterns over several events on Spark: events are read where they are, and followed where their partition is."""

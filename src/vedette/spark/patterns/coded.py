@@ -1,24 +1,26 @@
-"""Events that patterns have read, as columns that Spark can shuffle and sort, and back.
+"""Coded events: what patterns have read of events, as columns that Spark can shuffle and sort, or as packets.
 
 What was read of an event is one value of bytes, since Spark takes long for lists: how many partitions (none or one) and
 columns there are, the partition, the values that variables are compared with, which of these are known, and the numbers
-of the filters that the event satisfies.
+of the filters that the event satisfies. A packet is the coded events of one shard in one value: Spark hands rows to an
+operator that keeps state one column of objects after the other, and a few large values cost it next to nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vedette.composite.batch import Batch
+from vedette.errors import SnapshotError
+from vedette.patterns.event_batch import PatternBatch
+from vedette.spark.readers import ARRIVAL, ID
 
 # Where an event goes, and in which order it is followed there; what it is called; what was read of it.
-GROUP, SHARD, TIME, ARRIVAL, TIMED, ID, READ = "group", "shard", "time", "arrival", "timed", "id", "read"
-CALLED = "called"  # what an event is called, where that is more than its id; not always there
+GROUP, SHARD, TIME, TIMED, READ = "group", "shard", "time", "timed", "read"
 FIELDS: Final = (
     (GROUP, "int"),
     (SHARD, "int"),
@@ -28,14 +30,25 @@ FIELDS: Final = (
     (ID, "string"),
     (READ, "binary"),
 )
+CODED: Final = pa.schema(
+    [
+        (GROUP, pa.int32()),
+        (SHARD, pa.int32()),
+        (TIME, pa.int64()),
+        (ARRIVAL, pa.int64()),
+        (TIMED, pa.bool_()),
+        (ID, pa.string()),
+        (READ, pa.binary()),
+    ]
+)
 _HEAD: Final = 4  # bytes: how many partitions, and how many columns, two each
 _PAIR: Final = 16  # bytes of a partition or a value
 
 
 def columns_of(
-    batch: Batch, timed: NDArray[np.bool_], ids: pa.Array, arrival: NDArray[np.int64], place: tuple[int, Any]
+    batch: PatternBatch, timed: NDArray[np.bool_], ids: pa.Array, arrival: NDArray[np.int64], place: tuple[int, Any]
 ) -> dict[str, pa.Array]:
-    """The columns of some events; `place` is their group and the shard of each. The batch has one key at most."""
+    """The coded columns of some events; `place` is their group and the shard of each. The batch has one key at most."""
     group, shard = place
     size = batch.size
     return {
@@ -49,18 +62,18 @@ def columns_of(
     }
 
 
-def batch_of(columns: pa.RecordBatch, first: int) -> tuple[Batch, NDArray[np.bool_]]:
-    """The events again, which are of one group, numbered from `first`, and which of them have a time."""
+def batch_of(columns: pa.RecordBatch, first: int) -> tuple[PatternBatch, NDArray[np.bool_]]:
+    """The reverse: events of one group, numbered from `first`, and which of them have a time."""
     size = columns.num_rows
     keys, values, known, start, primitive = _opened(columns.column(READ))
     return (
-        Batch(
+        PatternBatch(
             np.arange(first, first + size),
             columns.column(TIME).to_numpy(zero_copy_only=False).astype(np.int64),
             start,
             primitive,
             keys,
-            np.ones((len(keys), size), np.bool_),  # who has no key is not here
+            np.ones((len(keys), size), np.bool_),  # events without a key are not here
             values,
             known,
         ),
@@ -77,7 +90,7 @@ def keys_of(read: pa.Array) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
 
 
 def places_of(batch: pa.RecordBatch) -> Iterator[tuple[int, int, tuple[int, int]]]:
-    """Where the rows of each shard begin and end."""
+    """Begin and end of the rows of each shard, with its group and number."""
     group, shard = (batch.column(name).to_numpy() for name in (GROUP, SHARD))
     if not len(group):
         return
@@ -87,7 +100,7 @@ def places_of(batch: pa.RecordBatch) -> Iterator[tuple[int, int, tuple[int, int]
         yield begin, end, (int(group[begin]), int(shard[begin]))
 
 
-def _written(batch: Batch) -> pa.Array:
+def _written(batch: PatternBatch) -> pa.Array:
     size, partitions, columns = batch.size, len(batch.keyed), len(batch.known)
     head = np.tile(np.array([partitions, columns], "<u2").view(np.uint8), (size, 1))
     pairs = [
@@ -108,7 +121,7 @@ def _written(batch: Batch) -> pa.Array:
 
 
 def _opened(read: pa.Array) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Partitions, values, which are known, and the filters with where they begin."""
+    """Partitions, values, which are known, and the filters with their begins."""
     size = len(read)
     begins, data = _buffers(read)
     partitions, columns = data[begins[0] : begins[0] + _HEAD].view("<u2").tolist() if size else (0, 0)
@@ -136,3 +149,90 @@ def _buffers(read: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         return np.zeros(1, np.int64), np.zeros(0, np.uint8)
     begins = np.frombuffer(offsets, np.int32, len(read) + 1, 4 * read.offset).astype(np.int64)
     return begins, np.frombuffer(data or b"", np.uint8)
+
+
+# Where a packet goes, the greatest time in what it was read from (Spark's watermark follows it), and what is in it.
+PLACE, AT, PACKET = "place", "at", "packet"
+PACKETS = f"`{PLACE}` string, `{AT}` timestamp, `{PACKET}` binary"
+CLOCK = ""  # the place of packets that say only what time it is
+REJECTED = "!"  # the place of rows that are handed on as they are: what was set aside while it was read
+TELLS = "tells"  # a column: this shard reports the event if it is late, and no other one
+
+_SQUEEZED = b"vedette shard 1 lz4\n"
+_SCHEMA = pa.schema([(PLACE, pa.string()), (AT, pa.timestamp("us", "UTC")), (PACKET, pa.binary())])
+
+
+def place_name(keys: Iterable[str], learns: bool, shard: int) -> str:
+    """The name of a shard, which does not depend on other patterns."""
+    return f"{'~' if learns else '/'}{shard} {' '.join(keys)}"
+
+
+def keys_of_place(place: str) -> tuple[tuple[str, ...], bool]:
+    """By which attributes the patterns of a shard are partitioned, and whether their forecasts learn."""
+    return tuple(place.partition(" ")[2].split()), place.startswith("~")
+
+
+def written(table: pa.Table) -> bytes:
+    """A table as bytes."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def opened(data: bytes) -> pa.Table:
+    """The table that `written` wrote."""
+    with pa.ipc.open_stream(data) as reader:
+        return reader.read_all()
+
+
+def squeezed(data: bytes) -> bytes:
+    """The bytes, compressed, after a line with their number."""
+    return b"%s%d\n%s" % (_SQUEEZED, len(data), pa.compress(data, codec="lz4", asbytes=True))
+
+
+def unsqueezed(data: bytes) -> bytes:
+    """The reverse; SnapshotError for other or damaged bytes."""
+    size, newline, _ = data[len(_SQUEEZED) :][:24].partition(b"\n")
+    if not data.startswith(_SQUEEZED) or not newline or not size.isdigit():
+        raise SnapshotError("these bytes are not the state of patterns that this version can read")
+    begin = len(_SQUEEZED) + len(size) + 1
+    try:
+        return bytes(pa.decompress(data[begin:], int(size), codec="lz4", asbytes=True))
+    except (OSError, ValueError) as error:
+        raise SnapshotError(f"the state of patterns is damaged: {error}") from None
+
+
+def told_once(groups: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The coded events of all groups; only the first group that has an event reports it if it is late."""
+    told = np.zeros(0, np.int64)
+    for coded in groups:
+        arrival = coded.column(ARRIVAL).to_numpy()
+        yield coded.append_column(TELLS, pa.array(~np.isin(arrival, told)))
+        told = np.concatenate([told, arrival])
+
+
+def by_shard(coded: pa.RecordBatch) -> Iterator[tuple[int, pa.Table]]:
+    """The rows of one group, by shard, in their order."""
+    shard = coded.column(SHARD).to_numpy()
+    rest = pa.Table.from_batches([coded.drop_columns([GROUP, SHARD])])
+    if not len(shard):
+        return
+    order = np.argsort(shard, kind="stable")
+    numbers, begins = np.unique(shard[order], return_index=True)
+    sorted_ = rest.take(pa.array(order))
+    for number, begin, end in zip(numbers.tolist(), begins.tolist(), [*begins[1:].tolist(), len(shard)], strict=True):
+        yield number, sorted_.slice(begin, end - begin)
+
+
+def packets(rows: Iterable[tuple[str, bytes]], at: int | None) -> pa.RecordBatch:
+    """Packets as rows that Spark can shuffle; `at` is in microseconds."""
+    places, values = zip(*rows, strict=True)
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array(places, pa.string()),
+            pa.array([at] * len(places), pa.timestamp("us", "UTC")),
+            pa.array(values, pa.binary()),
+        ],
+        schema=_SCHEMA,
+    )

@@ -1,72 +1,148 @@
-"""Patterns over the events of a file: what they find, row by row, as the driver takes it."""
+"""Patterns over the events of a file: outcomes for the driver, or tallied in the workers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial, reduce
+from operator import add
 from typing import NamedTuple
 
+import numpy as np
 import orjson
 import pyarrow as pa
-from pyspark.sql import SparkSession
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame, SparkSession
 
-from vedette.files.notices import Notice
-from vedette.spark.patterns.file_events import coded_events
-from vedette.spark.patterns.file_following import Ended, How, followed, hear, plainly
-from vedette.spark.patterns.file_survey import Placed
-from vedette.spark.patterns.tasks import Task
+from vedette.engine.outcomes import OutcomeDetails
+from vedette.io.backtest_counts import UNTIMED
+from vedette.io.backtest_tally import BacktestTally
+from vedette.io.row_details import TYPES, json_object
+from vedette.io.step_tally import take_outcomes
+from vedette.spark.operators.carried import Caller
+from vedette.spark.patterns.coding import Reading, Step
+from vedette.spark.patterns.sets import PatternSet
+from vedette.spark.patterns.survey import PieceReader, Placed, frame_of
+from vedette.spark.patterns.tables import WHEN, Course, Heard, coded_events, followed, hear
 
-_COLUMNS = "row bigint, id string, subscription string, said binary, shed bigint"
 _SCHEMA = pa.schema(
     [
-        ("row", pa.int64()),
-        ("id", pa.string()),
+        ("number", pa.int64()),
+        ("event", pa.string()),
         ("subscription", pa.string()),
-        ("said", pa.binary()),
+        ("kind", pa.int8()),
+        ("steps", TYPES["steps"]),
+        ("bindings", pa.string()),  # in JSON
+        ("probability", TYPES["probability"]),
+        ("within", TYPES["within"]),
         ("shed", pa.int64()),
     ]
 )
+_ROWS = (
+    "number bigint, event string, subscription string, kind tinyint, steps map<string, string>, bindings string, "
+    "probability double, within bigint, shed bigint"
+)
+_TALLIES = "tally binary, shed bigint, learnt bigint"
 
 
-class FoundPattern(NamedTuple):
-    """A match or a prediction: the row of its event, its subscription, the event's id, and all else."""
+class FoundPatterns(NamedTuple):
+    """Matches and predictions: rows and names of their events, subscriptions, and all details."""
 
-    row: int
-    subscription: str
-    id: str
-    notice: Notice
+    row: NDArray[np.int64]
+    event: pa.StringArray
+    subscription: pa.StringArray
+    details: OutcomeDetails
+    shed: int  # partial matches that were given up
+
+
+class Tallied(NamedTuple):
+    """Tally of patterns, with the partial matches given up, and the rows that forecasts have learnt from."""
+
+    tally: BacktestTally
+    shed: int
+    learnt: int
 
 
 def match_patterns(
-    spark: SparkSession, placed: Sequence[Placed], task: Task, how: How
-) -> tuple[list[FoundPattern], int]:
-    """All matches and predictions, those of one event and pattern in their order; and the partial matches given up."""
-    coded = coded_events(spark, placed, task, how.filters)
-    found = followed(coded, task, plainly(partial(_rows, task=task, how=how)), _COLUMNS)
-    shed = 0
-    made: list[FoundPattern] = []
-    for batch in found.toArrow().to_batches():
-        shed += sum(filter(None, batch.column("shed").to_pylist()))
-        columns = (batch.column(name).to_pylist() for name in ("row", "subscription", "id", "said"))
-        for row, subscription, id_, said in zip(*columns, strict=True):
-            if said is not None:
-                made.append(FoundPattern(row, subscription, id_, Notice(*orjson.loads(said))))
-    return made, shed
+    spark: SparkSession, placed: Sequence[Placed], course: Course, caller: Caller | None = None
+) -> FoundPatterns:
+    """All matches and predictions, those of one event and pattern in their order."""
+    found = _followed(spark, placed, course, caller, partial(_rows, course=course), _ROWS).toArrow()
+    shed = pc.sum(found.column("shed")).as_py() or 0
+    found = found.filter(pc.is_valid(found.column("number")))
+    number, event, subscription, kind, steps, bound, *beyond = (one.combine_chunks() for one in found.columns[:-1])
+    bindings = [None if each is None else orjson.loads(each) for each in bound.to_pylist()]
+    details = OutcomeDetails(np.arange(len(found)), kind.to_numpy(), steps, bindings, *beyond)
+    return FoundPatterns(number.to_numpy(), event, subscription, details, shed)
 
 
-def _rows(batches: Iterator[pa.RecordBatch], task: Task, how: How) -> Iterator[pa.RecordBatch]:
-    for one in hear(batches, task, how):
-        if isinstance(one, Ended):
-            yield pa.RecordBatch.from_pylist([{"shed": one.shed}], _SCHEMA)
-            continue
-        told = [one.said(row) for row in range(len(one.row))]
-        yield pa.RecordBatch.from_arrays(
-            [
-                pa.array(one.row),
-                pa.array([id_ for id_, _ in told], pa.string()),
-                pa.array(one.subscription, pa.string()),
-                pa.array([orjson.dumps(list(notice)) for _, notice in told], pa.binary()),
+def tally_patterns(
+    spark: SparkSession,
+    placed: Sequence[Placed],
+    course: Course,
+    ids: Sequence[str],
+    samples: int,
+    caller: Caller | None = None,
+) -> Tallied:
+    """The tally of all events; `ids` are those of all subscriptions, filters among them."""
+    tallies = partial(_tallies, course=course, ids=tuple(ids), samples=samples)
+    found = _followed(spark, placed, course, caller, tallies, _TALLIES).toArrow()
+    parts = [BacktestTally.from_bytes(data) for data in found.column("tally").to_pylist()]
+    shed, learnt = (sum(found.column(name).to_pylist()) for name in ("shed", "learnt"))
+    return Tallied(reduce(add, parts, BacktestTally(ids, samples)), shed, learnt)
+
+
+def reading_of(patterns: PatternSet, caller: Caller | None = None, *, told: bool = True) -> Reading:
+    """How pieces of a file are read; rows that cannot be read were found before."""
+    return Reading(PieceReader, patterns=patterns, caller=caller, in_json=True, told=told)
+
+
+def _followed(
+    spark: SparkSession, placed: Sequence[Placed], course: Course, caller: Caller | None, host: Step, columns: str
+) -> DataFrame:
+    coded = coded_events(frame_of(spark, placed), reading_of(course.patterns, caller))
+    return followed(coded, course.patterns, host, columns)
+
+
+def _rows(batches: Iterator[pa.RecordBatch], course: Course) -> Iterator[pa.RecordBatch]:
+    for one in hear(batches, course):
+        details = one.outcomes.in_detail()
+        if details is not None:  # as every outcome of a pattern
+            told = one.outcomes.pairs()
+            bindings = [json_object(each) if each else None for each in details.bindings]
+            columns = [
+                pa.array(one.outcomes.event),
+                told.column("event").combine_chunks(),
+                told.column("subscription").combine_chunks(),
+                pa.array(details.kind),
+                details.steps,
+                pa.array(bindings, pa.string()),
+                details.probability,
+                details.within,
                 pa.nulls(len(told), pa.int64()),
-            ],
-            schema=_SCHEMA,
-        )
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
+        if one.events is None:
+            yield pa.RecordBatch.from_pylist([{"shed": one.follower.shed}], _SCHEMA)
+
+
+def _tallies(
+    batches: Iterator[pa.RecordBatch], course: Course, ids: tuple[str, ...], samples: int
+) -> Iterator[pa.RecordBatch]:
+    tally, places = BacktestTally(ids, samples), {id_: place for place, id_ in enumerate(ids)}
+    shed = learnt = ended = 0
+    for one in hear(batches, course):
+        _take(tally, one, places)
+        if one.events is None:
+            tally.score(dict(one.follower.scores))
+            shed, learnt, ended = shed + one.follower.shed, learnt + one.follower.learnt, ended + 1
+    if ended:
+        yield pa.RecordBatch.from_pylist([{"tally": tally.to_bytes(), "shed": shed, "learnt": learnt}])
+
+
+def _take(tally: BacktestTally, one: Heard, places: Mapping[str, int]) -> None:
+    outcomes = one.outcomes
+    if len(outcomes):
+        place = np.array([places[id_] for id_ in outcomes.ids.to_pylist()], np.int64)[outcomes.place]
+        times = one.follower.find(outcomes).column(WHEN).fill_null(UNTIMED).to_numpy()
+        take_outcomes(tally, outcomes, place, times, outcomes.event)

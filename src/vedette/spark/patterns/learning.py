@@ -1,7 +1,7 @@
-"""What runs in Spark's Python workers to learn: events of a shard are followed and counted, and counts are summed.
+"""Learning in Spark's Python workers: events of a shard are followed and counted, and counts are summed.
 
-Partitions come one after the other, in the order in which one process takes them up. So states and symbols get the
-numbers that they get there, and what a worker keeps in mind is as much as one batch of events.
+Partitions come one after the other, in the order in which one process takes them up. So states and symbols get the same
+numbers as there, and a worker keeps no more in memory than one batch of events.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vedette.composite.batch import Batch
-from vedette.composite.matcher import PatternMatcher
-from vedette.errors import VedetteError
-from vedette.prediction.context import Settings
-from vedette.prediction.model import Model, Trainer
-from vedette.prediction.tracks import partition_order
-from vedette.spark.operators.hosted import host
-from vedette.spark.patterns.coded import ARRIVAL, FIELDS, GROUP, ID, READ, SHARD, batch_of, keys_of
-from vedette.spark.patterns.sharding import PatternGroup
-from vedette.spark.patterns.tasks import Task
+from vedette.patterns.event_batch import PatternBatch
+from vedette.patterns.forecasts.model import Model, Trainer
+from vedette.patterns.forecasts.partition_tracks import partition_order
+from vedette.patterns.forecasts.probability_table import ForecastSettings
+from vedette.patterns.matcher import PatternMatcher
+from vedette.spark.patterns.coded import CODED, FIELDS, GROUP, READ, SHARD, batch_of, keys_of
+from vedette.spark.patterns.coding import Reading, Step, coding, plainly
+from vedette.spark.patterns.live import ready
+from vedette.spark.patterns.sets import PatternGroup, PatternSet
+from vedette.spark.readers import ARRIVAL, ID
 
 PARTITION: Final = "partition"  # by which the partitions of a shard come in order
 PLACED: Final = (*((name, type_) for name, type_ in FIELDS if name != ID), (PARTITION, "bigint"))
@@ -41,31 +41,28 @@ LEARNT: Final = (
 _MOST_MOVES = 1 << 23
 _SCHEMA = pa.schema([(name, type_) for name, _, type_ in LEARNT])
 
-Step = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-
 
 @dataclass(frozen=True)
 class Lesson:
-    """All that travels to a worker."""
+    """All that is sent to a worker."""
 
-    task: Task
-    settings: Settings
-    numbering: bytes | None = None  # what is told apart, where that is more than one worker can know
+    patterns: PatternSet
+    settings: ForecastSettings
+    numbering: bytes | None = None  # states and symbols that are distinguished, where one worker cannot know that
 
 
-def placing(coding: Step, task: Task, *beside: str) -> Step:
-    """Whatever becomes coded events in, PLACED and the columns `beside` out.
-
-    Shards are ranges of partitions, and each event says which partition it is of.
-    """
-    names = [name for name, _ in PLACED]
+def placing(reading: Reading) -> Step:
+    """Rows of a source in, PLACED events out: shards are ranges of partitions, and each event names its partition."""
+    patterns = reading.patterns
+    assert patterns is not None  # a history has always the same
+    groups = patterns.groups()
 
     def place(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in coding(batches):
-            order, shard = _placed(batch, task.groups)
+        for batch in coding(reading, CODED)(batches):
+            order, shard = _placed(batch, groups)
             columns = {name: batch.column(name) for name in batch.schema.names}
             columns |= {PARTITION: pa.array(order), SHARD: pa.array(shard)}
-            yield pa.RecordBatch.from_pydict({name: columns[name] for name in (*names, *beside)})
+            yield pa.RecordBatch.from_pydict({name: columns[name] for name, _ in PLACED})
 
     return place
 
@@ -84,47 +81,28 @@ def learning(lesson: Lesson) -> Step:
     """Coded events in, ordered by group, shard, partition, time and arrival; a model of each shard out."""
 
     def learn(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        ready: dict[int, PatternMatcher] = {}  # by group: they are read once, and followed anew in every shard
-        try:
-            learner: Learner | None = None
-            for batch in batches:
-                for begin, end in _runs(batch, (GROUP, SHARD)):
-                    some = batch.slice(begin, end - begin)
-                    place = int(some.column(GROUP)[0].as_py()), int(some.column(SHARD)[0].as_py())
-                    if learner is None or learner.place != place:
-                        if learner is not None:
-                            yield learner.learnt()
-                        if place[0] not in ready:
-                            ready[place[0]] = _matcher(lesson, place[0])
-                        learner = Learner(lesson, place, ready[place[0]])
-                    learner.see(some)
-            if learner is not None:
-                yield learner.learnt()
-        except VedetteError as error:
-            # Spark shows the trace with the message, and the message says it all.
-            raise error.with_traceback(None) from None
+        learner: Learner | None = None
+        for batch in batches:
+            for begin, end in _runs(batch, (GROUP, SHARD)):
+                some = batch.slice(begin, end - begin)
+                place = int(some.column(GROUP)[0].as_py()), int(some.column(SHARD)[0].as_py())
+                if learner is None or learner.place != place:
+                    if learner is not None:
+                        yield learner.learnt()
+                    learner = Learner(lesson, place, ready(lesson.patterns).matchers[place[0]])
+                learner.see(some)
+        if learner is not None:
+            yield learner.learnt()
 
-    return learn
-
-
-def _matcher(lesson: Lesson, group: int) -> PatternMatcher:
-    task = lesson.task
-    return PatternMatcher(
-        task.groups[group].records,
-        task.schema,
-        lateness=None,
-        cap=task.cap,
-        calling=None if task.caller is None else host(task.caller).calling,
-        filters=task.filters[group] if task.filters else (),
-    )
+    return plainly(learn)
 
 
 class Learner:
-    """One shard: all that its partitions do."""
+    """Learns from one shard, partition after partition."""
 
     def __init__(self, lesson: Lesson, place: tuple[int, int], ready: PatternMatcher) -> None:
         self.place = place
-        self._ready, self._matcher = ready, ready.again()
+        self._ready, self._matcher = ready, ready.again(lateness=None)
         told = None if lesson.numbering is None else Model.from_bytes(lesson.numbering, _MOST_MOVES)
         self._trainer = Trainer(self._ready.patterns, lesson.settings, most=_MOST_MOVES, numbering=told)
         self._events = self._timed = self._shed = 0
@@ -139,22 +117,22 @@ class Learner:
         if last:
             self._follow(batch.slice(0, last))
             self._shed += self._matcher.counts.shed
-            self._matcher = self._ready.again()
+            self._matcher = self._ready.again(lateness=None)
         self._follow(batch.slice(last, batch.size))
 
-    def _follow(self, batch: Batch) -> None:
+    def _follow(self, batch: PatternBatch) -> None:
         # Whether events have times is asked of all of them together: here they may all be of one partition.
         self._matcher.follow(batch, np.ones(batch.size, np.bool_))
         self._trainer.see(self._matcher.finish().observations)
 
     def learnt(self) -> pa.RecordBatch:
-        """What there is to say of the shard, in one row."""
+        """The model and the counts of the shard, as one row."""
         shed = self._shed + self._matcher.counts.shed
         return _row(*self.place, self._trainer.model(), self._events, self._timed, shed)
 
 
 def summing(shards: int) -> Callable[[pa.Table], pa.Table]:
-    """Models of shards that follow each other in, their sum out, at the place that `shards` of them have together."""
+    """A function that sums the models of so many neighbouring shards into one row."""
 
     def summed(rows: pa.Table) -> pa.Table:
         found = sorted(rows.to_pylist(), key=lambda row: int(row[SHARD]))
@@ -176,7 +154,7 @@ def _row(group: int, shard: int, model: Model, *counts: int) -> pa.RecordBatch:
 
 
 def _runs(batch: pa.RecordBatch, names: tuple[str, ...]) -> list[tuple[int, int]]:
-    """Where rows that are the same in these columns begin and end."""
+    """Begin and end of the rows with the same values in these columns."""
     if not batch.num_rows:
         return []
     changes = np.zeros(batch.num_rows - 1, np.bool_)

@@ -1,31 +1,53 @@
-"""A set of patterns and how they are followed, as bytes: what a checkpoint keeps, and what workers are sent."""
+"""A set of patterns and how they are followed: what a checkpoint keeps as bytes, and what is sent to workers.
+
+Patterns that are partitioned by the same attributes are a group. An event goes once to every group in which it has a
+partition: there to the shard that the partition falls into. Patterns without a partition have one shard for all events.
+So has a group whose forecasts learn while they go, since what is learnt is shared by all partitions.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+from pyspark.sql import SparkSession
 
-from vedette.composite.matcher import PatternMatcher
-from vedette.composite.packing import packed, unpacked
-from vedette.composite.step import CAP
 from vedette.errors import SnapshotError
-from vedette.files.operator_calls import patterns_call
-from vedette.matching.patterns import PatternRecord, Predict
+from vedette.filters.pattern_records import PatternRecord, Predict
+from vedette.io.operator_calls import patterns_call
+from vedette.language.ast import Composite
+from vedette.language.parser import parse
 from vedette.operators.calling import Calling
+from vedette.patterns.explain import partition_of
+from vedette.patterns.machines import PatternNumbering, draft
+from vedette.patterns.matcher import PatternMatcher
+from vedette.patterns.packing import packed, unpacked
+from vedette.patterns.pattern_step import CAP
 from vedette.schema.schema import Schema
-from vedette.spark.patterns.sharding import PatternGroup, groups_of
 
 _KIND: Final = "set of patterns, version 1"
+_MOST_SHARDS: Final = 64
+
+Filters: TypeAlias = tuple[tuple[str, ...], ...]  # of steps, as texts, by group
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
+class PatternGroup:
+    """Patterns that share partitions."""
+
+    keys: tuple[str, ...]  # the attributes that they are partitioned by; none: all events are one partition
+    records: tuple[PatternRecord, ...]
+    shards: int
+
+
+@dataclass(frozen=True, eq=False)
 class PatternSet:
-    """Patterns over the attributes of a schema."""
+    """Patterns over the attributes of a schema. Sets of the same version are equal."""
 
     records: tuple[PatternRecord, ...]
     schema: Schema
@@ -38,25 +60,31 @@ class PatternSet:
 
     @cached_property  # it is asked for with every shard
     def version(self) -> str:
-        """A name that the same set has, and no other."""
+        """A name that equal sets have, and no others."""
         return hashlib.blake2b(self.to_bytes(), digest_size=16).hexdigest()
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PatternSet) and self.version == other.version
+
+    def __hash__(self) -> int:
+        return hash(self.version)
+
     def groups(self) -> tuple[PatternGroup, ...]:
-        """Those that can be followed side by side."""
+        """The groups, which can be followed side by side."""
         return groups_of(self.records, self.shards, learn=self.learn)
 
     def of_group(self, group: PatternGroup, filters: tuple[str, ...]) -> PatternSet:
-        """The patterns of one group, without the model: enough to read what was kept of them."""
+        """The patterns of one group, without the model: enough to read their state."""
         ids = {record.id for record in group.records}
         since = tuple(each for each in self.since if each[0] in ids)
         return replace(self, records=group.records, model=None, filters=filters, since=since)
 
     def anew(self, before: PatternSet) -> frozenset[str]:
-        """The ids of those that were there before, too, and not all the time since then."""
+        """The ids of patterns that are in both sets, but were not all the time in between."""
         return frozenset(id_ for id_, _ in set(self.since) ^ set(before.since))
 
     def matcher(self, calling: Calling | None = None, *, reads: bool = True) -> PatternMatcher:
-        """What follows all of them, and holds events back until it is told to let them go."""
+        """A matcher of all patterns, which holds events back until it advances."""
         return PatternMatcher(
             self.records,
             self.schema,
@@ -69,11 +97,11 @@ class PatternSet:
 
     @property
     def calls(self) -> bool:
-        """Some step, or some feature of a forecast, calls an operator."""
+        """Whether some step, or some feature of a forecast, calls an operator."""
         return patterns_call(self.records, self.schema)
 
     def to_bytes(self) -> bytes:
-        """All of it, as plain bytes."""
+        """The set as bytes."""
         facts = {
             "patterns": [record.plain() for record in self.records],
             "schema": {path: self.schema.spelling(path) for path in self.schema},
@@ -89,7 +117,7 @@ class PatternSet:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> PatternSet:
-        """What `to_bytes` wrote; SnapshotError if it is something else, or damaged."""
+        """The reverse of `to_bytes`; SnapshotError for other or damaged bytes."""
         arrays, facts = unpacked(_KIND, data)
         try:
             return cls(
@@ -107,7 +135,7 @@ class PatternSet:
 
 
 def pattern_set(records: Iterable[PatternRecord], schema: Schema, shards: int, **how: Any) -> PatternSet:
-    """Patterns in the order of their subscriptions: which of two equal partial matches is told depends on it."""
+    """A set of patterns in the order of their subscriptions, which decides between two equal partial matches."""
     return PatternSet(tuple(records), schema, shards, **how)
 
 
@@ -116,3 +144,51 @@ def _record(plain: dict[str, Any]) -> PatternRecord:
     return PatternRecord(
         plain["id"], plain["text"], plain["subscriber"], None if predict is None else Predict.of(predict)
     )
+
+
+def groups_of(records: Iterable[PatternRecord], shards: int, *, learn: bool) -> tuple[PatternGroup, ...]:
+    """The groups of some patterns, in the order in which they come."""
+    found: dict[tuple[tuple[str, ...], bool], list[PatternRecord]] = {}
+    for record in records:
+        composite = parse(record.text)
+        if not isinstance(composite, Composite):
+            raise TypeError(f"{record.id!r} is no pattern")
+        found.setdefault((partition_of(composite), learn and record.predict is not None), []).append(record)
+    return tuple(
+        PatternGroup(keys, tuple(several), shards if keys and not learns else 1)
+        for (keys, learns), several in found.items()
+    )
+
+
+def filters_of(records: Iterable[PatternRecord], schema: Schema, groups: Iterable[PatternGroup]) -> Filters:
+    """The filters of the steps of every group, in the order in which one process has them.
+
+    That order decides which of several equally good partial matches is reported.
+    """
+    numbering = PatternNumbering()
+    drafts = {record.id: draft(record, uid, schema, numbering) for uid, record in enumerate(records)}
+    texts = numbering.texts()
+    found = []
+    for group in groups:
+        numbers: set[int] = set()
+        for record in group.records:
+            for each in (drafts[record.id], *drafts[record.id].parts):
+                numbers |= {asked.primitive for ways in (*each.steps, *each.absent) for asked in ways}
+                numbers |= set(each.symbols)
+        found.append(tuple(texts[number] for number in sorted(numbers)))
+    return tuple(found)
+
+
+def version_of(records: Iterable[PatternRecord], schema: Schema) -> str:
+    """A name that the same patterns have, over the same attributes, and no others."""
+    said = {
+        "patterns": [record.plain() for record in records],
+        "schema": {path: schema.spelling(path) for path in schema},
+        "closed": schema.closed,
+    }
+    return hashlib.blake2b(json.dumps(said, sort_keys=True, default=str).encode(), digest_size=16).hexdigest()
+
+
+def shards_of(spark: SparkSession) -> int:
+    """The number of shards: Spark's partitions of a shuffle, at most 64; a few per core in our own sessions."""
+    return max(1, min(_MOST_SHARDS, int(str(spark.conf.get("spark.sql.shuffle.partitions")))))

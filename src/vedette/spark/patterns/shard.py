@@ -1,7 +1,7 @@
-"""One shard of a stream: the patterns of a group over the events of some partitions, between two micro-batches bytes.
+"""One shard of a stream: the patterns of a group over the events of some partitions, with a state that becomes bytes.
 
 Events of a micro-batch come in any order. They are held back until Spark's watermark has passed them, then followed in
-the order of their time. What comes behind what has been followed is late, and told as such.
+the order of their time. An event that is earlier than what has been followed is late, and reported as such.
 """
 
 from __future__ import annotations
@@ -12,57 +12,84 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from vedette.composite.matcher import facts_of as happened_facts
-from vedette.composite.packing import packed, unpacked
 from vedette.errors import SnapshotError
-from vedette.spark.patterns.coded import ARRIVAL, CALLED, ID, TIME, batch_of
-from vedette.spark.patterns.copies import Copies
-from vedette.spark.patterns.following import Follower, Former, Names
-from vedette.spark.patterns.packets import TELLS, opened, squeezed, unsqueezed, written
+from vedette.patterns.matcher import facts_of as happened_facts
+from vedette.patterns.packing import packed, unpacked
+from vedette.spark.patterns.coded import TELLS, TIME, batch_of, opened, squeezed, unsqueezed, written
+from vedette.spark.patterns.following import Follower, Former, called_of, named_of
+from vedette.spark.patterns.rows import CARRIED, EVENT, LATE, MOMENT, chosen
+from vedette.spark.readers import ID
 from vedette.version import __version__
 
-LATE = "late"
-BOUND, CARRIED = "b:", "c:"  # before the names of columns: what variables are told by, what is told of events
+
+class Copies:
+    """The ids and times of events, by which duplicates are found."""
+
+    def __init__(self, ids: Any = None, times: NDArray[np.int64] | None = None) -> None:
+        self._ids = pa.array([], pa.string()) if ids is None else ids
+        self._times = np.zeros(0, np.int64) if times is None else times
+
+    def __len__(self) -> int:
+        return len(self._times)
+
+    def fresh(self, ids: Any, time: NDArray[np.int64], asked: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which of the events in `asked` come for the first time; those without an id always do."""
+        named = asked & pc.is_valid(ids).to_numpy(zero_copy_only=False)
+        mine = ids.filter(pa.array(named))
+        places = np.flatnonzero(named)
+        fresh = asked.copy()
+        first = np.zeros(len(mine), np.bool_)
+        first[np.unique(mine.dictionary_encode().indices.to_numpy(), return_index=True)[1]] = True
+        if len(self._ids):
+            first &= ~pc.is_in(mine, value_set=self._ids).to_numpy(zero_copy_only=False)
+        fresh[places[~first]] = False
+        self._ids = pa.concat_arrays([self._ids, mine.filter(pa.array(first))])
+        self._times = np.concatenate([self._times, time[places[first]]])
+        return fresh
+
+    def forget(self, before: int) -> None:
+        """Forget events before this moment: a duplicate of one would be late."""
+        kept = self._times >= before
+        if not kept.all():
+            self._ids, self._times = self._ids.filter(pa.array(kept)), self._times[kept]
+
+    def table(self) -> pa.Table:
+        """All ids and times."""
+        return pa.table({"id": self._ids, "time": pa.array(self._times)})
+
+    @staticmethod
+    def of(table: pa.Table) -> Copies:
+        """The reverse of `table`."""
+        return Copies(table.column("id").combine_chunks(), table.column("time").to_numpy().astype(np.int64))
+
 
 _KIND: Final = "shard of patterns, version 1"
 _MILLISECOND: Final = 1_000
 _EARLIEST: Final = -(2**63)
-_TOLD = pa.schema(
-    [
-        ("subscription", pa.string()),
-        ("subscriber", pa.string()),
-        ("kind", pa.string()),
-        ("steps", pa.map_(pa.string(), pa.string())),
-        ("bindings", pa.map_(pa.string(), pa.string())),
-        ("probability", pa.float64()),
-        ("within", pa.int64()),
-        ("event", pa.string()),
-        ("time", pa.int64()),
-    ]
-)
 
 
 class Shard:
-    """Where some patterns stand."""
+    """The state of the patterns of one shard."""
 
     def __init__(self, version: str, follower: Follower) -> None:
         self._version, self._follower = version, follower
         self._copies = Copies()  # the events that a copy may still follow
-        self._carried: pa.Table | None = None  # what is to be told of the events that are held back
+        self._carried: pa.Table | None = None  # the kept columns of events that are held back
         self.timer: int | None = None  # when Spark was asked to wake it, in milliseconds
 
     # ------------------------------------------------------------ events
 
     def take(self, events: pa.Table, watermark: int | None, latest: int | None) -> pa.Table | None:
-        """Events, in the order in which they came; what is to be told of those that are late.
+        """Take events, in the order in which they came; returns rows for those that are late.
 
         `latest` is the greatest time in the whole stream before these, as far as that is known.
         """
         batch, timed = batch_of(events.combine_chunks().to_batches()[0], self._follower.arrived)
         floor = self._floor(watermark)
-        # An event that says nothing of its time is not late: it has the greatest time before it.
+        # An event without a time is not late: it has the greatest time before it.
         before = max(floor, *(_EARLIEST if each is None else each for each in (latest, self._follower.held.greatest)))
         so_far = np.maximum.accumulate(np.maximum(np.where(timed, batch.time, _EARLIEST), before))
         time = np.where(timed, batch.time, np.maximum(batch.time, so_far))
@@ -79,35 +106,29 @@ class Shard:
         if events.num_rows:
             first = self._follower.arrived
             numbers = np.arange(first, first + events.num_rows)
-            called = _called(events)
-            bound = pa.table(_chosen(events, BOUND) | {"": pa.array(numbers)})
-            known = np.ones(len(called), np.bool_)  # the stream has times, whatever single events say
-            self._follower.follow(replace(batch, number=numbers, time=time), known, Names(called, None), bound)
-            mine = pa.table(_chosen(events, CARRIED) | {"number": pa.array(numbers)})
+            known = np.ones(len(numbers), np.bool_)  # the stream has times, whatever single events say
+            self._follower.follow(replace(batch, number=numbers, time=time), known, pa.table(named_of(events)))
+            mine = pa.table(chosen(events, CARRIED) | {"number": pa.array(numbers)})
             parts = [mine] if self._carried is None else [self._carried, mine]
             self._carried = pa.concat_tables(parts, promote_options="default")
         return told
 
     def advance(self, watermark: int | None) -> pa.Table | None:
-        """What comes of the events that the watermark has passed."""
+        """Follow the events that the watermark has passed; returns rows of outcomes."""
         if watermark is None or self._carried is None:
             return None
         # The watermark is a whole millisecond, and stands for all of it.
-        told = self._follower.advance(watermark + _MILLISECOND - 1)
+        outcomes = self._follower.advance(watermark + _MILLISECOND - 1)
         carried = self._carried
-        rows = np.searchsorted(carried.column("number").to_numpy(), told.column("number").to_numpy())
-        mine = _columns(carried.drop_columns(["number"]).take(pa.array(rows)))
+        rows = np.searchsorted(carried.column("number").to_numpy(), outcomes.event)
+        mine = carried.drop_columns(["number"]).take(pa.array(rows))
+        told = self._follower.table(outcomes, {name: mine.column(name) for name in mine.column_names})
         self._let_go(watermark)
-        if not told.num_rows:
-            return None
-        mine["subscriber"] = self._follower.subscribers(told.column("subscription"))
-        return pa.table(
-            {field.name: told.column(field.name) for field in _TOLD if field.name in told.column_names} | mine
-        )
+        return told if told.num_rows else None
 
     @property
     def next(self) -> int | None:
-        """The earliest time of what is held back, in microseconds."""
+        """The earliest time of the events held back, in microseconds."""
         return self._follower.held.next
 
     def _floor(self, watermark: int | None) -> int:
@@ -115,7 +136,7 @@ class Shard:
         return max(_EARLIEST if watermark is None else watermark, _EARLIEST if passed is None else passed)
 
     def _let_go(self, watermark: int) -> None:
-        """Forget what nobody can ask for any more: a copy that comes from now on is late."""
+        """Forget the ids and columns of events that are not held back any more: duplicates from now on are late."""
         floor = self._floor(watermark)
         self._copies.forget(floor)
         if self._carried is not None:
@@ -124,15 +145,14 @@ class Shard:
 
     @staticmethod
     def _late(events: pa.Table) -> pa.Table:
-        size = events.num_rows
-        told: dict[str, Any] = {field.name: pa.nulls(size, field.type) for field in _TOLD}
-        told |= {"kind": pa.repeat(pa.scalar(LATE), size), "event": pa.array(_called(events), pa.string())}
-        return pa.table(_chosen(events, CARRIED) | told | {TIME: events.column(TIME)})
+        kind = pa.repeat(pa.scalar(LATE), events.num_rows)
+        told = {"kind": kind, EVENT: called_of(events), MOMENT: events.column(TIME)}
+        return pa.table(chosen(events, CARRIED) | told)
 
     # ------------------------------------------------------------ between micro-batches
 
     def to_bytes(self) -> bytes:
-        """All of it; the patterns themselves are kept elsewhere."""
+        """The state as bytes; the patterns themselves are kept elsewhere."""
         arrays, facts = self._follower.happened()
         carried = b"" if self._carried is None else written(self._carried)
         more: dict[str, NDArray[Any]] = {
@@ -146,7 +166,7 @@ class Shard:
     def from_bytes(
         cls, data: bytes, version: str, follower: Follower, former: Callable[[], Former] | None = None
     ) -> Shard:
-        """Go on where another stood; `former` gives its patterns, if they were others than those of this version."""
+        """Restore a state; `former` gives the patterns that it is of, if they are not those of this version."""
         arrays, facts = _read(data)
         made = cls(version, follower)
         changed = facts["version"] != version
@@ -160,7 +180,7 @@ class Shard:
 
 
 def facts_of(data: bytes) -> dict[str, Any]:
-    """What the bytes of a shard say of themselves, for people."""
+    """Facts of a shard's bytes, for people."""
     arrays, facts = _read(data)
     return {
         "version": facts["version"],
@@ -180,19 +200,3 @@ def _read(data: bytes) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
             f"the state of patterns cannot be read by Vedette {__version__}: {error}\n"
             "Hint: go on with the version of Vedette that wrote it, or begin anew with another checkpoint"
         ) from None
-
-
-def _called(events: pa.Table) -> list[str]:
-    if CALLED in events.column_names:
-        return events.column(CALLED).to_pylist()  # type: ignore[no-any-return]
-    ids, arrivals = events.column(ID).to_pylist(), events.column(ARRIVAL).to_pylist()
-    return [str(arrival) if id_ is None else id_ for id_, arrival in zip(ids, arrivals, strict=True)]
-
-
-def _chosen(events: pa.Table, prefix: str) -> dict[str, Any]:
-    names = [name for name in events.column_names if name.startswith(prefix)]
-    return {name.removeprefix(prefix): events.column(name) for name in names}
-
-
-def _columns(table: pa.Table) -> dict[str, Any]:
-    return {name: table.column(name) for name in table.column_names}

@@ -1,45 +1,59 @@
-"""Patterns over a stream of Spark: events are read where they are, and followed by an operator that keeps state.
+"""Patterns over a stream of Spark: packets of events are followed by an operator that keeps state.
 
-Reading makes packets, one for every shard in a batch of events. The operator gets them by shard, and hands back packets
-of what is to be told. Nothing else crosses between Spark and Python.
+It gets them by shard, keeps one value for each, read once and written once in a micro-batch, and returns packets of
+outcomes. Nothing else crosses between Spark and Python.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+import os
+import sys
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Any
 
-import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
 import pyarrow as pa
-from pyspark import TaskContext
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.streaming.stateful_processor import (
+    ExpiredTimerInfo,
+    StatefulProcessor,
+    StatefulProcessorHandle,
+    TimerValues,
+)
 from pyspark.sql.types import StructType
 
-from vedette.errors import InputError, VedetteError
-from vedette.spark.operators.hosted import hosted
-from vedette.spark.operators.reports import Caller
-from vedette.spark.patterns.coded import ARRIVAL, ID
+from vedette.errors import InputError, SnapshotError, VedetteError
+from vedette.spark.patterns.coded import AT, CLOCK, PACKET, PLACE, REJECTED, opened, written
+from vedette.spark.patterns.coding import Step
+from vedette.spark.patterns.following import Former
 from vedette.spark.patterns.live import Ready, ready
-from vedette.spark.patterns.packets import AT, CLOCK, PACKET, PLACE, by_shard, opened, packets, told_once, written
-from vedette.spark.patterns.processor import Following
+from vedette.spark.patterns.rows import filled
 from vedette.spark.patterns.sets import PatternSet
-from vedette.spark.patterns.shard import BOUND, CARRIED
-from vedette.spark.patterns.tasks import carried_as, coded_rows, sent_as, source_of
-
-Packets = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+from vedette.spark.patterns.shard import Shard
+from vedette.spark.readers import ARRIVAL
 
 _STORE = "spark.sql.streaming.stateStore.providerClass"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-_TASK = 33  # bits for the number of an event within its task
+
+STATE, PATTERNS = "state", "patterns"
+_DRIVER = "pyspark.sql.streaming.transform_with_state_driver_worker"
+_VALUE = "data binary"
+_KEPT = 64  # shards that a process keeps as they are, in case it meets them again
+_MILLISECOND = 1_000
+# Bytes that a process wrote last for a shard, and the shard itself. Whoever takes one, takes it out: bytes that a task
+# wrote are found again only if they were committed.
+_warm: OrderedDict[tuple[str, str], tuple[bytes, Shard]] = OrderedDict()
 
 
 def follow_packets(read: DataFrame, patterns: PatternSet | None, lateness: int, told: StructType) -> DataFrame:
-    """What comes of packets of events: rows with the columns of `told`. `lateness` is in microseconds."""
+    """Outcomes of packets of events: rows with the columns of `told`. `lateness` is in microseconds."""
     check_store(read.sparkSession)
     # Spark's watermark is a whole millisecond, rounded down: one more, so that nothing that is in time is behind it.
     delay = 0 if lateness == 0 else -(-lateness // 1000) + 1
-    # Without the column of the watermark Spark does not throw away what it takes to be late: here it is told.
+    # Without the column of the watermark Spark does not drop what it takes to be late: it is reported here.
     timed = read.withWatermark(AT, f"{delay} milliseconds").select(PLACE, PACKET)
     followed = timed.groupBy(PLACE).transformWithStateInPandas(
         Following(patterns, delay), f"`{PACKET}` binary", "Append", "EventTime"
@@ -48,7 +62,7 @@ def follow_packets(read: DataFrame, patterns: PatternSet | None, lateness: int, 
 
 
 def check_store(spark: SparkSession) -> None:
-    """InputError if the session keeps state in a way that patterns cannot use."""
+    """InputError if the session's state store cannot be used for patterns."""
     if spark.conf.get(_STORE, None) != _ROCKSDB:
         raise InputError(
             "patterns over a stream need Spark's state store RocksDB\n"
@@ -56,84 +70,133 @@ def check_store(spark: SparkSession) -> None:
         )
 
 
-def reading_tables(
-    patterns: PatternSet, sent: Sequence[str], bound: Sequence[int], carried: int, caller: Caller | None = None
-) -> Packets:
-    """Events as columns s0, s1, … (`sent` are their names), an id and c0, c1, … in; packets out.
+class Following(StatefulProcessor):
+    """Stateful operator: packets of events in, packets of outcomes out."""
 
-    Where steps call operators, `caller` has them.
-    """
+    def __init__(self, patterns: PatternSet | None, delay: int) -> None:
+        self._patterns = patterns  # that the stream was begun with; None: every micro-batch brings its own
+        self._delay = delay  # milliseconds that the watermark stays behind the greatest time
 
-    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if _DRIVER in sys.orig_argv:
+            # Spark makes one on the driver to see what it keeps, and says on standard error how that goes.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Called once for a task."""
+        self._handle = handle
+        self._state = handle.getValueState(STATE, _VALUE)
+        self._former = handle.getValueState(PATTERNS, _VALUE)
+
+    def handleInputRows(  # noqa: N802 - so it is called by Spark
+        self,
+        key: Any,
+        rows: Iterator[pd.DataFrame],
+        timerValues: TimerValues,  # noqa: N803
+    ) -> Iterator[pd.DataFrame]:
+        """Take the events of a shard, and follow those that the watermark has passed."""
         try:
-            with nullcontext() if caller is None else hosted(caller):
-                yield from _read(batches)
+            (place,) = key
+            values = [value for frame in rows for value in frame[PACKET]]
+            if place == REJECTED:
+                yield _frame(values)
+            elif place != CLOCK:
+                yield _frame(self._done(place, values, timerValues))
         except VedetteError as error:
-            # Spark shows the trace with the message, and the message says it all.
             raise error.with_traceback(None) from None
 
-    def _read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        arrivals = Arrivals()
-        latest: int | None = None
-        for batch in batches:
-            if not batch.num_rows:
-                continue
-            beside = {ID: batch.column(ID), ARRIVAL: arrivals.of(batch.num_rows)}
-            beside |= {f"{BOUND}{sent[number]}": batch.column(sent_as(number)) for number in bound}
-            beside |= {f"{CARRIED}{carried_as(each)}": batch.column(carried_as(each)) for each in range(carried)}
-            events = batch.select([sent_as(number) for number in range(len(sent))] or [ID])
-            renamed = events.rename_columns(list(sent) or [""])
-            named = pa.RecordBatch.from_pydict(beside)
-            packed, latest = packed_events(ready(patterns), renamed, named, latest, caller)
-            yield packed
+    def handleExpiredTimer(  # noqa: N802
+        self,
+        key: Any,
+        timerValues: TimerValues,  # noqa: N803
+        expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
+    ) -> Iterator[pd.DataFrame]:
+        """No event came, but the watermark has advanced."""
+        try:
+            (place,) = key
+            yield _frame(self._done(place, [], timerValues, fired=expiredTimerInfo.getExpiryTimeInMs()))
+        except VedetteError as error:
+            raise error.with_traceback(None) from None
 
-    return read
+    def close(self) -> None:
+        """Nothing to close."""
+
+    def _done(self, place: str, values: list[bytes], times: TimerValues, fired: int | None = None) -> list[bytes]:
+        now = ready(self._patterns)
+        shard = self._shard(place, now)
+        if shard is None:
+            return []
+        if fired is not None and shard.timer == fired:
+            shard.timer = None
+        watermark = times.getCurrentWatermarkInMs() * _MILLISECOND or None  # Spark begins at 0, and knows nothing then
+        told = []
+        if values:
+            events = pa.concat_tables([opened(value) for value in values], promote_options="default")
+            order = pc.sort_indices(events.column(ARRIVAL))
+            latest = None if watermark is None else watermark + self._delay * _MILLISECOND
+            told.append(shard.take(events.take(order), watermark, latest))
+        told.append(shard.advance(watermark))
+        self._wake(shard)
+        data = shard.to_bytes()
+        self._state.update((data,))
+        _warm[place, now.version] = data, shard
+        while len(_warm) > _KEPT:
+            _warm.popitem(last=False)
+        return [written(table) for table in told if table is not None]
+
+    def _shard(self, place: str, now: Ready) -> Shard | None:
+        """The shard with its present state; None if its patterns are gone, whose state is deleted then."""
+        group = now.group_at(place)
+        known = self._state.get()
+        data = None if known is None else bytes(known[0])
+        warm = _warm.pop((place, now.version), None)
+        if group is None:
+            self._forget()
+            return None
+        version = now.versions[group]
+        if data is None:
+            self._former.update((now.parts[group].to_bytes(),))
+            return Shard(version, now.follower(group))
+        if warm is not None and warm[0] == data:
+            return warm[1]
+        return Shard.from_bytes(data, version, now.follower(group), lambda: self._replaced(place, now.parts[group]))
+
+    def _replaced(self, place: str, patterns: PatternSet) -> Former:
+        """The patterns that the state of a shard is of; the new ones are written in their place."""
+        kept = self._former.get()
+        if kept is None:
+            raise SnapshotError(f"the state of the patterns at {place!r} does not say which patterns these were")
+        self._former.update((patterns.to_bytes(),))
+        before = PatternSet.from_bytes(bytes(kept[0]))
+        return Former(before.matcher(reads=False), patterns.anew(before))
+
+    def _wake(self, shard: Shard) -> None:
+        """Set a timer for when the watermark has passed the events held back, whether events come or not."""
+        # Spark wakes it when the watermark has reached that millisecond, and forgets the timer afterwards: one that is
+        # asked for meanwhile must be another one.
+        wanted = None if shard.next is None else max(1, shard.next // _MILLISECOND)
+        if wanted != shard.timer:
+            if shard.timer is not None:
+                self._handle.deleteTimer(shard.timer)
+            if wanted is not None:
+                self._handle.registerTimer(wanted)
+            shard.timer = wanted
+
+    def _forget(self) -> None:
+        self._state.clear()
+        self._former.clear()
+        for moment in list(self._handle.listTimers()):
+            self._handle.deleteTimer(moment)
 
 
-class Arrivals:
-    """Numbers the events of a task in the order in which it reads them, unlike those of any other task."""
-
-    def __init__(self) -> None:
-        context = TaskContext.get()
-        self._next = (0 if context is None else context.partitionId()) << _TASK
-
-    def of(self, count: int) -> pa.Array:
-        """The next ones."""
-        first = self._next
-        self._next += count
-        return pa.array(np.arange(first, self._next))
+def _frame(values: list[bytes]) -> pd.DataFrame:
+    return pd.DataFrame({PACKET: pd.Series(values, dtype=object)})
 
 
-def packed_events(
-    now: Ready, events: pa.RecordBatch, beside: pa.RecordBatch, before: int | None, caller: Caller | None = None
-) -> tuple[pa.RecordBatch, int | None]:
-    """The packets of some events, for all groups of patterns; and the greatest time, also of those `before`."""
-    readers = now.readers(caller)
-    source = source_of(events, beside, now.patterns.schema) if now.calls else None
-    coded = [
-        coded_rows(readers[number], number, group, events, beside, source, latest=before)
-        for number, group in enumerate(now.groups)
-    ]
-    latest = coded[0].latest if coded else before  # the same for all groups: it is of all events
-    found = [
-        (now.place(number, shard), written(rows))
-        for number, group in enumerate(told_once(each.rows for each in coded))
-        for shard, rows in by_shard(group)
-    ]
-    return packets(found or [(CLOCK, b"")], latest), latest
-
-
-def _unpacking(schema: pa.Schema) -> Packets:
+def _unpacking(schema: pa.Schema) -> Step:
     def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for value in batch.column(PACKET).to_pylist():
-                found = opened(value)
-                columns = [
-                    found.column(field.name).cast(field.type)
-                    if field.name in found.column_names
-                    else pa.nulls(found.num_rows, field.type)
-                    for field in schema
-                ]
-                yield from pa.table(columns, schema=schema).to_batches()
+            yield from (filled(opened(value), schema) for value in batch.column(PACKET).to_pylist())
 
     return unpack

@@ -1,14 +1,14 @@
-"""Learning from history on Spark: the model that one process makes of the same events, to the last count.
+"""Learning from history on Spark: the same model that one process makes of the same events, to the last count.
 
-Events are read where they are, shuffled by their partitions, sorted, followed and counted there, all in one pass. What
-tasks have learnt of neighbouring shards is summed by other tasks, eight at a time, and one model of each group comes to
-the driver. Where a pattern has more states or kinds of events than can be told apart, the first to come are: which
-these are is known after the first pass, and a second one counts.
+Events are read where they are, shuffled by their partitions, sorted, followed and counted there, all in one pass. The
+models of neighbouring shards are summed by other tasks, eight at a time, and one model of each group comes to the
+driver. Where a pattern has more states or kinds of events than can be distinguished, the first to come are: which these
+are is known after the first pass, and a second one counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Final, NamedTuple
@@ -16,12 +16,12 @@ from typing import Final, NamedTuple
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from vedette.composite.matcher import PatternMatcher
 from vedette.errors import InputError
-from vedette.matching.patterns import PatternRecord
-from vedette.prediction.model import Model
+from vedette.filters.pattern_records import PatternRecord
+from vedette.patterns.forecasts.model import Model
+from vedette.patterns.matcher import PatternMatcher
 from vedette.schema.schema import Schema
-from vedette.spark.patterns.coded import ARRIVAL, GROUP, SHARD
+from vedette.spark.patterns.coded import GROUP, SHARD
 from vedette.spark.patterns.coded import TIME as MOMENT
 from vedette.spark.patterns.learning import (
     EVENTS,
@@ -34,6 +34,8 @@ from vedette.spark.patterns.learning import (
     learning,
     summing,
 )
+from vedette.spark.patterns.rows import columns_of
+from vedette.spark.readers import ARRIVAL
 
 _TOGETHER: Final = 8  # models that are summed at a time
 
@@ -55,19 +57,14 @@ class _Sums(NamedTuple):
     shed: int
 
 
-def columns_of(fields: Iterable[tuple[str, str]]) -> str:
-    """Names and types as Spark reads them."""
-    return ", ".join(f"`{name}` {type_}" for name, type_ in fields)
-
-
 def learn(placed: DataFrame, lesson: Lesson, records: Sequence[PatternRecord]) -> Learnt:
-    """What patterns learn from PLACED events, each of which counts, and has a time.
+    """Learn from PLACED events, each of which counts, and has a time.
 
     The `records` of the lesson are in the order in which the model is to have them.
     """
-    task = lesson.task
-    shards = max((group.shards for group in task.groups), default=1)
-    placed = placed.repartition(shards * len(task.groups), GROUP, SHARD)
+    groups = lesson.patterns.groups()
+    shards = max((group.shards for group in groups), default=1)
+    placed = placed.repartition(max(1, sum(group.shards for group in groups)), GROUP, SHARD)
     placed = placed.sortWithinPartitions(GROUP, SHARD, PARTITION, MOMENT, ARRIVAL)
     sums = _counted(placed, shards, lesson)
     if sums.model.exhausted:
@@ -76,7 +73,7 @@ def learn(placed: DataFrame, lesson: Lesson, records: Sequence[PatternRecord]) -
 
 
 def _counted(placed: DataFrame, shards: int, lesson: Lesson) -> _Sums:
-    """One pass over the events."""
+    """One pass over the events: the summed model and counts."""
     columns = columns_of((name, type_) for name, type_, _ in LEARNT)
     rows = placed.mapInArrow(learning(lesson), columns)
     while shards > 1:
@@ -89,14 +86,14 @@ def _counted(placed: DataFrame, shards: int, lesson: Lesson) -> _Sums:
 
 
 def timed(records: Sequence[PatternRecord], schema: Schema, learnt: Learnt) -> Learnt:
-    """The same; InputError if patterns speak of time, and the events they were learnt from have none."""
+    """Check that events have times if patterns need these, else InputError; returns the same."""
     if learnt.events and not learnt.have_time:
         refuse_timeless(records, schema)
     return learnt
 
 
 def refuse_timeless(records: Sequence[PatternRecord], schema: Schema) -> None:
-    """InputError if one of the patterns speaks of time: there is none."""
+    """InputError if one of the patterns needs times, which the events do not have."""
     for each in PatternMatcher(records, schema, reads=False).drafts().values():
         if each.speaks_of_time:
             raise InputError(

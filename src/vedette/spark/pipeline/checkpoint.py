@@ -1,5 +1,7 @@
-"""Which version of the subscriptions each micro-batch uses: written down before it runs, so that a micro-batch that is
-run again after a crash gives the same notifications, whatever has become of the subscriptions meanwhile.
+"""Ledger of a checkpoint: the version of the subscriptions that each micro-batch uses, written before it runs.
+
+So a micro-batch that is run again after a crash gives the same notifications, however the subscriptions have changed
+meanwhile.
 
     <checkpoint>/vedette/pipeline.json         whose checkpoint this is
     <checkpoint>/vedette/batches/0000000012    the version that micro-batch 12 uses
@@ -7,7 +9,7 @@ run again after a crash gives the same notifications, whatever has become of the
     <checkpoint>/vedette/patterns/<version>    its patterns, where patterns are followed; kept as long
     <checkpoint>/vedette/filters/<version>     its filters that call operators, where there are some; kept as long
     <checkpoint>/vedette/origins/<version>     where its subscriptions come from, as far as they say so; kept as long
-    <checkpoint>/vedette/operators.json        what is known of operators; how their calls are planned begins with it
+    <checkpoint>/vedette/operators.json        statistics of operators, with which planning of their calls begins
     <checkpoint>/vedette/lock                  held by the process that runs
 
 Beside it lies what Spark writes: a micro-batch that is in `offsets` and not in `commits` will be run again.
@@ -25,14 +27,13 @@ from typing import Any
 import orjson
 
 from vedette.errors import PipelineError, SnapshotError
-from vedette.matching.matcher import Matcher
-from vedette.matching.operator_records import OperatorRecord
-from vedette.matching.snapshot_files import VERSION as SNAPSHOT_FORMAT
-from vedette.spark.operators.tasks import Filters, filters_of
+from vedette.filters.matcher import Matcher
+from vedette.filters.operator_records import OperatorRecord
+from vedette.filters.snapshot_files import VERSION as SNAPSHOT_FORMAT
+from vedette.spark.engine_versions import EngineVersion
 from vedette.spark.patterns.sets import PatternSet
-from vedette.spark.pipeline.facts import differences
+from vedette.spark.pipeline.checkpoint_facts import differences
 from vedette.spark.pipeline.storage import Storage
-from vedette.spark.versions import Version
 from vedette.version import __version__
 
 FORMAT = 1
@@ -48,7 +49,7 @@ _ANEW = "or begin anew: remove the checkpoint and every folder that its sinks wr
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class BatchVersion:
     """The version that a micro-batch uses."""
 
     batch: int
@@ -57,21 +58,24 @@ class Use:
     matcher: Matcher
     patterns: PatternSet | None
     again: bool  # the micro-batch began before, in a run that was cut short
-    operators: Filters | None = None  # the filters that call operators, where these are called
-    origins: Mapping[str, str] = field(default_factory=dict)  # id -> where it comes from, as JSON, of whom has one
+    operators: tuple[OperatorRecord, ...] | None = None  # the filters that call operators, where these are called
+    origins: Mapping[str, str] = field(default_factory=dict)  # id -> where it comes from, as JSON, if it says so
+    set_aside: int = 0  # subscriptions that were bad
 
 
-class Ledger:
-    """The book of one checkpoint."""
+class CheckpointLedger:
+    """The ledger of one checkpoint."""
 
     def __init__(self, storage: Storage, stream: str, notes: tuple[str, ...]) -> None:
         self._storage = storage
         self.stream = stream  # the name of this checkpoint's stream, unlike that of any other
-        self.notes = notes  # what is worth saying before the start
+        self.notes = notes  # notes to be shown before the start
 
     @classmethod
-    def open(cls, storage: Storage, facts: Mapping[str, Any], current: Version, spark_log: SparkLog) -> Ledger:
-        """The ledger of a checkpoint; PipelineError if it is another pipeline's, or cannot be carried on."""
+    def open(
+        cls, storage: Storage, facts: Mapping[str, Any], current: EngineVersion, spark_log: SparkLog
+    ) -> CheckpointLedger:
+        """The ledger of a checkpoint; PipelineError if it is another pipeline's, or cannot be continued."""
         storage.lock()
         text = storage.read(_WHOSE)
         if text is None:
@@ -98,18 +102,19 @@ class Ledger:
         return ledger
 
     def close(self) -> None:
-        """Others may use the checkpoint."""
+        """Release the lock on the checkpoint."""
         self._storage.unlock()
 
-    def begin(self, batch: int, current: Version) -> Use:
-        """The version that a micro-batch is to use: the one it began with, else the current one, from now on."""
+    def begin(self, batch: int, current: EngineVersion) -> BatchVersion:
+        """The version for a micro-batch: the one that it began with, else the current one, which is written down."""
         entry = self._entry(batch)
         if entry is not None:
             matcher = self._matcher(entry, current)
             patterns = _with_since(self._patterns(entry, current), entry.get("since", {}))
-            asked = self._filters(entry, current, matcher)
+            asked = self._filters(entry, current)
             version, subscriptions = str(entry["version"]), int(entry["subscriptions"])
-            return Use(batch, version, subscriptions, matcher, patterns, True, asked, self._origins(entry, current))
+            origins, aside = self._origins(entry, current), int(entry.get("set aside", 0))
+            return BatchVersion(batch, version, subscriptions, matcher, patterns, True, asked, origins, aside)
         self._storage.keep(current.matcher, _snapshot_name(current.version, SNAPSHOT_FORMAT))
         self._keep(current)
         since = self._since(batch, current)
@@ -119,14 +124,15 @@ class Ledger:
             "subscriptions": current.subscriptions,
             "snapshots": SNAPSHOT_FORMAT,
             "since": since,
-            "operators": 0 if current.operators is None else len(current.operators.records),
+            "operators": len(current.operators or ()),
             "origins": len(current.origins),
+            "set aside": current.set_aside,
             "library": __version__,
             "began": dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"),
         }
         self._storage.write(_entry_name(batch), orjson.dumps(entry))
         self._prune(entry)
-        return Use(
+        return BatchVersion(
             batch,
             current.version,
             current.subscriptions,
@@ -135,6 +141,7 @@ class Ledger:
             again=False,
             operators=current.operators,
             origins=current.origins,
+            set_aside=current.set_aside,
         )
 
     # ------------------------------------------------------------ inside
@@ -143,7 +150,7 @@ class Ledger:
         text = self._storage.read(_entry_name(batch))
         return None if text is None else _parsed(text, f"{self._storage.name}/{_entry_name(batch)}")
 
-    def _matcher(self, entry: Mapping[str, Any], current: Version) -> Matcher:
+    def _matcher(self, entry: Mapping[str, Any], current: EngineVersion) -> Matcher:
         batch, version = entry["batch"], entry["version"]
         if version == current.version:
             return current.matcher
@@ -158,29 +165,29 @@ class Ledger:
                 f"were (version {version}) and start again; {_ANEW}"
             ) from error
 
-    def _keep(self, current: Version) -> None:
-        """The patterns of a version, and the filters that call operators, unless they are there already."""
+    def _keep(self, current: EngineVersion) -> None:
+        """Write the patterns, filters with operators and origins of a version, unless they are there already."""
         name = _patterns_name(current.version)
         if current.patterns is not None and self._storage.read(name) is None:
             self._storage.write(name, base64.b64encode(current.patterns.to_bytes()))
         name = _filters_name(current.version)
-        if current.operators is not None and current.operators.records and self._storage.read(name) is None:
-            records = [(each.id, each.text, each.subscriber) for each in current.operators.records]
+        if current.operators and self._storage.read(name) is None:
+            records = [(each.id, each.text, each.subscriber) for each in current.operators]
             self._storage.write(name, orjson.dumps({"filters": records}))
         name = _origins_name(current.version)
         if current.origins and self._storage.read(name) is None:
             self._storage.write(name, orjson.dumps(dict(current.origins)))
 
-    def _patterns(self, entry: Mapping[str, Any], current: Version) -> PatternSet | None:
+    def _patterns(self, entry: Mapping[str, Any], current: EngineVersion) -> PatternSet | None:
         version = str(entry["version"])
         if version == current.version or current.patterns is None:
             return current.patterns
         return PatternSet.from_bytes(base64.b64decode(self._part(entry, _patterns_name(version), "the patterns")))
 
-    def _since(self, batch: int, current: Version) -> dict[str, int]:
-        """The ids of patterns that are followed since a later micro-batch than the first: since then without a break.
+    def _since(self, batch: int, current: EngineVersion) -> dict[str, int]:
+        """First micro-batches of the patterns that were added later than the first one, by id.
 
-        One that went away and came back begins anew, also where no event came meanwhile.
+        A pattern that was removed and came back begins anew, also where no event came meanwhile.
         """
         entry = self._entry(batch - 1)
         if current.patterns is None or entry is None:
@@ -198,12 +205,12 @@ class Ledger:
         }
         return {id_: first for id_, first in since.items() if first}
 
-    def _filters(self, entry: Mapping[str, Any], current: Version, matcher: Matcher) -> Filters | None:
+    def _filters(self, entry: Mapping[str, Any], current: EngineVersion) -> tuple[OperatorRecord, ...] | None:
         version = str(entry["version"])
         if version == current.version:
             return current.operators
         if not entry.get("operators"):
-            return None if current.operators is None else filters_of((), matcher.schema, matcher.version)
+            return None if current.operators is None else ()
         if current.operators is None:
             raise PipelineError(
                 f"micro-batch {entry['batch']} was cut short, and has to be run again with version {version} of the "
@@ -212,9 +219,9 @@ class Ledger:
             )
         name = _filters_name(version)
         records = _parsed(self._part(entry, name, "the filters"), f"{self._storage.name}/{name}").get("filters", ())
-        return filters_of(tuple(OperatorRecord(*each) for each in records), matcher.schema, matcher.version)
+        return tuple(OperatorRecord(*each) for each in records)
 
-    def _origins(self, entry: Mapping[str, Any], current: Version) -> Mapping[str, str]:
+    def _origins(self, entry: Mapping[str, Any], current: EngineVersion) -> Mapping[str, str]:
         version = str(entry["version"])
         if version == current.version:
             return current.origins
@@ -234,7 +241,7 @@ class Ledger:
         return text
 
     def _prune(self, entry: Mapping[str, Any]) -> None:
-        """Only a micro-batch that is not committed comes again: the newest; to be safe, the one before stays too."""
+        """Remove what no micro-batch needs: only the newest may run again; the one before is kept to be safe."""
         batch: int = entry["batch"]
         needed = {
             _snapshot_name(each["version"], each["snapshots"]) for each in (entry, self._entry(batch - 1)) if each
@@ -252,8 +259,8 @@ class Ledger:
                 if name.isdigit() and int(name) < batch - _REMEMBERED:
                     self._storage.remove(f"{_BATCHES}/{name}")
 
-    def _news(self, record: Mapping[str, Any], current: Version, spark_log: SparkLog) -> list[str]:
-        """What is worth saying; refuses at once what the pending micro-batch could not be run with."""
+    def _news(self, record: Mapping[str, Any], current: EngineVersion, spark_log: SparkLog) -> list[str]:
+        """Notes for the start; an error if the pending micro-batch cannot be run again."""
         notes: list[str] = []
         if spark_log.newest is None:
             return notes
@@ -265,7 +272,8 @@ class Ledger:
             return notes
         version = str(entry["version"])
         if spark_log.pending and entry["batch"] == newest:
-            self._filters(entry, current, self._matcher(entry, current))
+            self._matcher(entry, current)
+            self._filters(entry, current)
             notes.append(f"micro-batch {newest} was cut short: it is run again, with version {version} as it began")
         if version != current.version:
             first = newest + 1 if entry["batch"] == newest else newest
@@ -279,7 +287,7 @@ class Ledger:
 
 
 def described(storage: Storage) -> dict[str, Any]:
-    """What the book of a checkpoint says, for people; PipelineError if this is none."""
+    """The contents of a ledger, for people; PipelineError if the folder is no checkpoint."""
     text = storage.read(_WHOSE)
     if text is None:
         raise PipelineError(
@@ -306,7 +314,7 @@ def described(storage: Storage) -> dict[str, Any]:
 
 
 def shards_in(storage: Storage) -> int | None:
-    """Into how many shards the patterns of a checkpoint are cut: as many as when it was made, whatever runs it now."""
+    """Number of shards of the patterns of a checkpoint, fixed when it was made; None if it does not say."""
     text = storage.read(_WHOSE)
     shards = None if text is None else _parsed(text, storage.name).get("shards")
     return shards if isinstance(shards, int) else None
@@ -314,14 +322,14 @@ def shards_in(storage: Storage) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class SparkLog:
-    """What Spark's own checkpoint says: the newest micro-batch that was planned, and whether it is still to be done."""
+    """State of Spark's own checkpoint: the newest planned micro-batch, and whether it is still pending."""
 
     newest: int | None
     pending: bool
 
     @classmethod
     def of(cls, storage: Storage) -> SparkLog:
-        """From the names of the files, which are those of the micro-batches."""
+        """Read from the names of Spark's files, which are numbers of micro-batches."""
         planned = [int(name) for name in storage.names("offsets") if name.isdigit()]
         done = [int(name) for name in storage.names("commits") if name.isdigit()]
         newest = max(planned, default=None)

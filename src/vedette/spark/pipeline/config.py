@@ -1,7 +1,7 @@
 """The pipeline file: `load` reads one, or reports every mistake in it at once, each with its line.
 
-The models are in `models.py` (the whole), `source_config.py` and `sink_config.py`, and are all to be had from here.
-Nothing of this needs Spark, so that a file is checked in a moment.
+The models are in `pipeline_models.py`, those of sources and sinks are plug-ins (`kinds.py`). Nothing of this needs
+Spark, so that a file is checked in a moment.
 """
 
 from __future__ import annotations
@@ -18,68 +18,34 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from vedette.errors import Mistake, PipelineError
+from vedette.spark.pipeline.checkpoint_facts import differences
 from vedette.spark.pipeline.checks import check
 from vedette.spark.pipeline.content_checks import check_contents
-from vedette.spark.pipeline.draft import draft
 from vedette.spark.pipeline.durations import Duration
 from vedette.spark.pipeline.example import EXAMPLE
-from vedette.spark.pipeline.facts import differences
-from vedette.spark.pipeline.mistakes import Found, found, keys_of, path_of
-from vedette.spark.pipeline.models import OperatorsConfig, PatternsConfig, Pipeline, SparkConfig, SubscriptionsConfig
+from vedette.spark.pipeline.findings import PipelineMistake
+from vedette.spark.pipeline.kinds import SinkConfig, SourceConfig
+from vedette.spark.pipeline.mistakes import found, keys_of, path_of
+from vedette.spark.pipeline.pipeline_draft import draft
+from vedette.spark.pipeline.pipeline_models import (
+    OperatorsConfig,
+    PatternsConfig,
+    Pipeline,
+    SparkConfig,
+    SubscriptionsConfig,
+)
 from vedette.spark.pipeline.positions import Positions
-from vedette.spark.pipeline.sink_config import (
-    SINKS,
-    ConsoleSink,
-    JdbcSink,
-    JsonlSink,
-    KafkaSink,
-    ParquetSink,
-    SinkConfig,
-    WebhookSink,
-)
-from vedette.spark.pipeline.source_config import (
-    LINES,
-    SOURCES,
-    TABLES,
-    CsvSource,
-    DeltaSource,
-    JdbcPartition,
-    JdbcSource,
-    JsonlSource,
-    KafkaSource,
-    ParquetSource,
-    RateSource,
-    SourceConfig,
-)
 
 __all__ = [
     "EXAMPLE",
-    "LINES",
-    "SINKS",
-    "SOURCES",
-    "TABLES",
-    "ConsoleSink",
-    "CsvSource",
-    "DeltaSource",
     "Duration",
-    "JdbcPartition",
-    "JdbcSink",
-    "JdbcSource",
-    "JsonlSink",
-    "JsonlSource",
-    "KafkaSink",
-    "KafkaSource",
     "OperatorsConfig",
-    "ParquetSink",
-    "ParquetSource",
     "PatternsConfig",
     "Pipeline",
-    "RateSource",
     "SinkConfig",
     "SourceConfig",
     "SparkConfig",
     "SubscriptionsConfig",
-    "WebhookSink",
     "differences",
     "keys_of",
     "load",
@@ -93,8 +59,12 @@ _LONG_KEY = re.compile(r"""(?<![A-Za-z0-9_-])(?:(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[
 _TOML_PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 
 
-def load(path: str | os.PathLike[str]) -> Pipeline:
-    """The pipeline of a file; PipelineError names every mistake in it and in the files it names."""
+def load(path: str | os.PathLike[str], *, every: bool = False) -> Pipeline:
+    """The pipeline of a file; PipelineError names every mistake in it and in the files it names.
+
+    Single subscriptions that are bad are mistakes where the file says `strict`, or `every` mistake is asked for: a run
+    sets them aside.
+    """
     name = os.fspath(path)
     text = _text(name)
     raw = _read(text, name)
@@ -107,7 +77,7 @@ def load(path: str | os.PathLike[str]) -> Pipeline:
         # A list whose only element is wrong is said to be empty besides.
         errors = [each for each in error.errors(include_url=False) if each["type"] != "too_short" or not each["input"]]
     parts = draft(raw, map(path_of, errors), folder)
-    mistakes = _mistakes(errors, [*check(parts), *check_contents(parts)], text, name)
+    mistakes = _mistakes(errors, [*check(parts), *check_contents(parts, every=every)], raw, text, name)
     if pipeline is None or mistakes:
         raise _refused(name, mistakes)
     pipeline._file = Path(name)
@@ -151,11 +121,17 @@ def _read(text: str, name: str) -> dict[str, Any]:
 
 
 def _named_after(path: str) -> str:
-    """The name of a pipeline that has none."""
+    """A name for a pipeline without one, from its file."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", Path(path).stem).lstrip(".-")[:64] or "pipeline"
 
 
-def _mistakes(errors: Sequence[ErrorDetails], others: Sequence[Found | Mistake], text: str, name: str) -> list[Mistake]:
+def _mistakes(
+    errors: Sequence[ErrorDetails],
+    others: Sequence[PipelineMistake | Mistake],
+    raw: dict[str, Any],
+    text: str,
+    name: str,
+) -> list[Mistake]:
     """All mistakes in the order of their lines; those of other files come last."""
     if not errors and not others:
         return []
@@ -163,8 +139,8 @@ def _mistakes(errors: Sequence[ErrorDetails], others: Sequence[Found | Mistake],
     # Thousands may be wrong in the same way: words are found only for those that are shown.
     lines = [(positions.line(path_of(error)), error) for error in errors]
     lines.sort(key=itemgetter(0))
-    here = [(line, found(error)) for line, error in lines[: _MOST_SHOWN + 1]]
-    here += [(positions.line(each.path), each) for each in others if isinstance(each, Found)]
+    here = [(line, found(error, raw)) for line, error in lines[: _MOST_SHOWN + 1]]
+    here += [(positions.line(each.path), each) for each in others if isinstance(each, PipelineMistake)]
     here.sort(key=itemgetter(0))
     elsewhere = [each for each in others if isinstance(each, Mistake)]
     return [*(Mistake(name, line, each.message, each.hint) for line, each in here), *elsewhere]

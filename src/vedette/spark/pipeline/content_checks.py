@@ -1,4 +1,4 @@
-"""What is wrong inside the files that a pipeline names: its schema, its subscriptions."""
+"""Checks of the files that a pipeline file names: its schema, its operators, its subscriptions."""
 
 from __future__ import annotations
 
@@ -10,25 +10,20 @@ from itertools import islice
 from pathlib import Path
 
 from vedette.errors import FilterError, InputError, Mistake, NotSupported
-from vedette.files.operator_calls import OperatorCalls, patterns_call
-from vedette.files.problems import FILTERS_ONLY, LEAVE_IT_OUT, Problem, refusal
-from vedette.files.schemas import read_schema
-from vedette.files.subscriptions import (
-    RejectedSubscription,
-    SubscriptionRecord,
-    SubscriptionRows,
-    Written,
-    read_subscriptions,
-)
+from vedette.filters.pattern_records import PatternRecord, Predict
+from vedette.filters.templates import HasOperators, IsPattern, Templates
+from vedette.io.operator_calls import OperatorCalls, patterns_call
+from vedette.io.schemas import read_schema
+from vedette.io.subscription_problems import FILTERS_ONLY, LEAVE_IT_OUT, SubscriptionProblem, refusal
+from vedette.io.subscription_rows import RejectedSubscription, SubscriptionRecord, SubscriptionRows, Written
+from vedette.io.subscriptions import read_subscriptions
 from vedette.language.ast import Composite
 from vedette.language.parser import parse
-from vedette.matching.patterns import PatternRecord, Predict
-from vedette.matching.templates import HasOperators, IsPattern, Templates
 from vedette.schema.schema import Schema
-from vedette.spark.pipeline.draft import Draft
 from vedette.spark.pipeline.fields import shortened
+from vedette.spark.pipeline.findings import PipelineMistake, key_name, similar_name
 from vedette.spark.pipeline.locations import local
-from vedette.spark.pipeline.mistakes import Found, called, meant
+from vedette.spark.pipeline.pipeline_draft import PipelineDraft
 
 _MOST_BAD = 20  # of a kind are shown
 _MOST_READ = 100_000  # that are read for it: the rest is checked when all are compiled, before anything else begins
@@ -40,19 +35,20 @@ _OPERATORS = (
     "it calls operators, and this pipeline has none\n"
     "Hint: give it a section [operators], with the `file` that they are in, or empty for those that are installed"
 )
+_SECTIONS = {said.partition("\nHint: ")[0] for said in (_PATTERN, _OPERATORS)}  # what lacks a section
 _ELSEWHERE = "`file` of [operators] brings others"
 
 
 def shown(path: str | os.PathLike[str]) -> str:
-    """A file as messages call it: from here, if it is below."""
+    """A file's name in messages: relative to the current folder, if it is below."""
     try:
         return str(Path(path).relative_to(Path.cwd()))
     except (ValueError, OSError):
         return str(path)
 
 
-def check_contents(draft: Draft) -> Iterator[Found | Mistake]:
-    """The mistakes: of keys of the pipeline file, and of lines of the others."""
+def check_contents(draft: PipelineDraft, *, every: bool = False) -> Iterator[PipelineMistake | Mistake]:
+    """Mistakes in keys of the pipeline file and lines of the others: `every` one, or those that end a run."""
     # Of a schema that cannot be read nothing is known: subscriptions are then held against the language alone.
     schema: Schema | None = None
     if "schema" not in draft.given:
@@ -71,25 +67,25 @@ def check_contents(draft: Draft) -> Iterator[Found | Mistake]:
         yield _at(("operators", "file"), error)
     given = draft.subscriptions
     if given is not None and given.rules is not None:
-        asked = _Asked(schema, "patterns" in draft.given, "operators" in draft.given, calls)
+        asked = _SubscriptionRules(schema, "patterns" in draft.given, "operators" in draft.given, calls)
         try:
-            yield from _subscriptions(given.rules, given.written, asked)
+            yield from _subscriptions(given.rules, given.written, asked, strict=every or given.strict)
         except InputError as error:
             yield _at(("subscriptions", "path" if given.file is None else "file"), error)
 
 
 def operator_calls(file: str | None) -> OperatorCalls:
-    """The operators that [operators] brings; InputError if they cannot be read."""
+    """The operators of the section [operators]; InputError if they cannot be read."""
     return OperatorCalls(None if file is None else _local(file), _ELSEWHERE)
 
 
-def _calls(draft: Draft) -> OperatorCalls | None:
+def _calls(draft: PipelineDraft) -> OperatorCalls | None:
     return None if draft.operators is None else operator_calls(draft.operators.file)
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """What subscriptions of a pipeline may say."""
+class _SubscriptionRules:
+    """What is allowed in the subscriptions of a pipeline."""
 
     schema: Schema | None  # None: it is not known
     patterns: bool
@@ -97,11 +93,11 @@ class _Asked:
     calls: OperatorCalls | None  # None: there are none, or it is not known which
 
     def understand(self) -> Callable[[str], object]:
-        """What raises whatever is wrong with a text, or IsPattern."""
+        """A function that checks a text, and raises what is wrong with it, or IsPattern."""
         return _parsed if self.schema is None else Templates(self.schema).normal_form  # without any index
 
     def wrong_calls(self, record: SubscriptionRecord, *, pattern: bool) -> FilterError | NotSupported | None:
-        """Why the calls of a pattern, or of a filter that calls operators, cannot be made."""
+        """Why the operator calls of a subscription cannot be made, or None."""
         if self.schema is None:
             return None
         try:
@@ -136,30 +132,32 @@ def _local(place: str) -> Path:
     return path
 
 
-def _at(path: tuple[str, ...], error: InputError) -> Found:
+def _at(path: tuple[str, ...], error: InputError) -> PipelineMistake:
     message, _, hint = str(error).partition("\nHint: ")
-    return Found(path, f"{called(path)}: {message}", hint or None)
+    return PipelineMistake(path, f"{key_name(path)}: {message}", hint or None)
 
 
-def _kept(keep: tuple[str, ...], schema: Schema) -> Iterator[Found]:
+def _kept(keep: tuple[str, ...], schema: Schema) -> Iterator[PipelineMistake]:
     if not schema.closed:
         return
     objects = {path[:dot] for path in schema for dot in _dots(path)}  # which are kept as a whole
     for number, name in enumerate(keep):
         if schema.type_of(name) is None and name not in objects:
-            near = meant(name, schema)
+            near = similar_name(name, schema)
             hint = f'did you mean "{near}"?' if near else "name it there too, or leave it out"
-            yield Found(("keep", number), f'`keep`: the schema knows no attribute "{shortened(name)}"', hint)
+            yield PipelineMistake(("keep", number), f'`keep`: the schema knows no attribute "{shortened(name)}"', hint)
 
 
 def _dots(path: str) -> Iterator[int]:
     return (at for at, sign in enumerate(path) if sign == ".")
 
 
-def _subscriptions(file: str, written: Written, asked: _Asked) -> Iterator[Mistake]:
+def _subscriptions(file: str, written: Written, asked: _SubscriptionRules, *, strict: bool) -> Iterator[Mistake]:
     rows = read_subscriptions(_local(file), written=written)
     name = shown(rows.name)
-    problems = _problems(rows, asked)
+    problems, good = _problems(rows, asked)
+    if good and not strict:  # the bad ones are set aside when all are loaded, but this the pipeline file can mend
+        problems = [problem for problem in problems if problem.message in _SECTIONS]
     for problem in problems[:_MOST_BAD]:
         whose = "" if problem.id is None else f"subscription {problem.id!r}: "
         message, _, hint = problem.body().partition("\nHint: ")
@@ -172,27 +170,28 @@ def _subscriptions(file: str, written: Written, asked: _Asked) -> Iterator[Mista
         yield Mistake(name, None, "more subscriptions are bad", f"run: vedette check {name}{more}")
 
 
-class _Enough(Exception):
-    """So much is bad that the rest need not be read: it may be gigabytes of something else altogether."""
+class _TooManyProblems(Exception):
+    """There are so many bad subscriptions that the rest is not read: it may be gigabytes of something else."""
 
 
-class _Few(list[RejectedSubscription]):
+class _FirstProblems(list[RejectedSubscription]):
     def append(self, reject: RejectedSubscription, /) -> None:
         super().append(reject)
         if len(self) > _MOST_BAD:
-            raise _Enough
+            raise _TooManyProblems
 
 
 def _until_enough(records: Iterator[SubscriptionRecord]) -> Iterator[SubscriptionRecord]:
-    with suppress(_Enough):
+    with suppress(_TooManyProblems):
         yield from records
 
 
-def _problems(rows: SubscriptionRows, asked: _Asked) -> list[Problem]:
-    """One more than are shown, if there are as many."""
-    problems: list[Problem] = []
+def _problems(rows: SubscriptionRows, asked: _SubscriptionRules) -> tuple[list[SubscriptionProblem], bool]:
+    """The bad subscriptions, at most one more than are shown; and whether any was good."""
+    problems: list[SubscriptionProblem] = []
+    good = False
     understand = asked.understand()
-    rows.rejects = _Few()
+    rows.rejects = _FirstProblems()
     for record in _until_enough(islice(rows, _MOST_READ)):
         if len(problems) + len(rows.rejects) > _MOST_BAD:
             break
@@ -209,8 +208,9 @@ def _problems(rows: SubscriptionRows, asked: _Asked) -> list[Problem]:
             except NotSupported as more:
                 error = NotSupported(f"{more}: {FILTERS_ONLY}\n{LEAVE_IT_OUT}")
             if error is None:
+                good = True
                 continue
         if not rows.leaves_out(record, error):
-            problems.append(Problem.of_error(record, error))
-    problems += map(Problem.of_reject, rows.rejects)
-    return sorted(problems, key=lambda problem: problem.line)
+            problems.append(SubscriptionProblem.of_error(record, error))
+    problems += map(SubscriptionProblem.of_reject, rows.rejects)
+    return sorted(problems, key=lambda problem: problem.line), good

@@ -19,13 +19,13 @@ EXAMPLES = 'write a number and a unit: "500 ms", "10 seconds", "5 min", "1 hour"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Duration:
-    """A length of time; `str()` of it is how Spark and people read it."""
+    """A length of time; `str()` gives a text that Spark and people can read."""
 
     milliseconds: int
 
     @classmethod
     def of(cls, text: str) -> Duration:
-        """What a text says; ValueError if it says no length of time, or one below 1 ms or above a year."""
+        """The duration that a text describes; ValueError for other texts, below 1 ms and above a year."""
         found = _WRITTEN.fullmatch(text)
         unit = None if found is None else _UNITS.get(found[2].lower())
         if found is None or unit is None:
@@ -37,7 +37,7 @@ class Duration:
 
     @property
     def seconds(self) -> float:
-        """As Python's clocks count."""
+        """The length in seconds."""
         return self.milliseconds / 1000
 
     def __str__(self) -> str:

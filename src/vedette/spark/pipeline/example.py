@@ -1,4 +1,4 @@
-"""A pipeline file to begin with: a complete one, with what else could stand there as comments."""
+"""An example of a pipeline file: complete, with the other possibilities as comments."""
 
 EXAMPLE = """\
 # A Vedette pipeline: events -> subscriptions -> notifications. Paths are relative to this file.

@@ -1,4 +1,4 @@
-"""What the parts of a pipeline file are made of: the strict base, places, durations, options, secrets."""
+"""Types of the fields of a pipeline file: strict base model, paths, durations, options, secrets."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from vedette.errors import PipelineError
+from vedette.plugins import DIALECTS, has, meant, names
 from vedette.spark.pipeline.durations import EXAMPLES, Duration
 from vedette.spark.pipeline.locations import located
 
@@ -24,7 +25,7 @@ _SECRET_NAME = re.compile(
 )
 
 
-class Part(BaseModel):
+class PipelineTable(BaseModel):
     """A part of the file: nothing is guessed, no key is overlooked, nothing changes once it is read."""
 
     model_config = ConfigDict(
@@ -38,13 +39,13 @@ class Part(BaseModel):
 
 
 def wrong(message: str, hint: str | None = None) -> PydanticCustomError:
-    """A mistake in a value, for validators to raise."""
+    """An error for validators to raise."""
     # Braces would be read as places to fill in, so the texts are handed over as such.
     return PydanticCustomError("wrong", "{message}", {"message": message, "hint": hint or ""})
 
 
 def shortened(text: str, most: int = 40) -> str:
-    """A text as messages repeat it: not too long, on one line."""
+    """A text for messages: of limited length, on one line."""
     text = text if text.isprintable() else text.encode("unicode_escape").decode()
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
@@ -73,7 +74,7 @@ def _place(value: Any, info: ValidationInfo) -> Any:
 
 
 def folder_of(info: ValidationInfo) -> Path:
-    """The folder of the pipeline file: what relative paths are relative to."""
+    """The folder of the pipeline file, which relative paths are relative to."""
     folder: Path = (info.context or {}).get("folder", Path.cwd())
     return folder
 
@@ -92,7 +93,7 @@ def _topic(value: str) -> str:
 
 
 def _web_address(value: str) -> str:
-    """Not repeated in messages: there may be a secret in it."""
+    """Check a web address; messages do not repeat it, as it may contain a secret."""
     found = _WEB.match(value)
     if found is None:
         raise wrong("does not begin with http:// or https://", 'write e.g. "http://localhost:8080/hook"')
@@ -112,7 +113,7 @@ def _bound(value: Any) -> Any:
 
 
 def _options(value: Any, info: ValidationInfo) -> Any:
-    """Numbers and booleans may be written as such; Spark reads texts."""
+    """Options as texts, which Spark reads; numbers and booleans are allowed in the file."""
     if not isinstance(value, dict):
         raise wrong("is no table", 'write e.g. { "name" = "value" }')
     texts: dict[str, str] = {}
@@ -128,6 +129,22 @@ def _options(value: Any, info: ValidationInfo) -> Any:
             hint = "write it in quotes"
             raise wrong(f'has "{shortened(name)}", which is neither a text, a number nor a boolean', hint)
     return texts
+
+
+def _dialect(value: Any) -> Any:
+    if not isinstance(value, str):
+        raise wrong("is not a text", one_of(DIALECTS))
+    if not has(DIALECTS, value):
+        raise wrong(f'is "{shortened(value)}"', one_of(DIALECTS, value))
+    return value
+
+
+def one_of(group: str, name: str = "") -> str:
+    """A hint that names the plug-in that was probably meant, or else all of them."""
+    near = meant(group, name)
+    return (
+        "it is one of " + ", ".join(f'"{each}"' for each in names(group)) if near is None else f'did you mean "{near}"?'
+    )
 
 
 def _variable(value: Any) -> Any:
@@ -158,7 +175,7 @@ def _is_set(variable: str, so: str) -> None:
 
 
 def secret(variable: str) -> SecretStr:
-    """What an environment variable holds, so wrapped that it is not shown by accident."""
+    """The value of an environment variable, wrapped so that it is not shown by accident."""
     try:
         return SecretStr(os.environ[variable])
     except KeyError:
@@ -177,5 +194,6 @@ Place = Annotated[str, BeforeValidator(_place)]
 Places = Annotated[tuple[Place, ...], Field(strict=False)]
 Length = Annotated[Duration, BeforeValidator(_duration)]
 Options = Annotated[dict[str, str], BeforeValidator(_options)]
-Variable = Annotated[str, BeforeValidator(_variable)]  # the name of an environment variable that is set
-Variables = Annotated[dict[str, str], BeforeValidator(_variables)]  # option -> environment variable
+DialectName = Annotated[str, BeforeValidator(_dialect)]
+EnvironmentVariable = Annotated[str, BeforeValidator(_variable)]  # the name of an environment variable that is set
+EnvironmentVariables = Annotated[dict[str, str], BeforeValidator(_variables)]  # option -> environment variable

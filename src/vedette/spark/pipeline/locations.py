@@ -1,4 +1,4 @@
-"""Where data lies: local paths and addresses such as `s3a://bucket/events`; is one inside another?"""
+"""Paths and addresses of data, such as `s3a://bucket/events`: absolute forms, and whether one is inside another."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _GLOB = re.compile(r"[*?\[{]")
 
 
 def located(place: str, folder: Path) -> str:
-    """A place of a pipeline file in that folder: an address as it is, a path made absolute."""
+    """A path of a pipeline file in that folder: an address as it is, a path made absolute."""
     if is_address(place):
         return place
     return os.path.normpath(os.path.join(os.path.abspath(folder), os.path.expanduser(place)))
 
 
 def is_address(place: str) -> bool:
-    """It says which file system it is on."""
+    """Whether it is an address with a scheme, not a path."""
     return _ADDRESS.match(place) is not None
 
 
@@ -42,12 +42,12 @@ def local(place: str) -> Path | None:
 
 
 def is_glob(place: str) -> bool:
-    """It stands for all places of a pattern."""
+    """Whether it is a pattern that stands for several paths."""
     return _GLOB.search(place) is not None
 
 
 def steps(place: str) -> Steps:
-    """The way to a place, folder by folder; links are followed."""
+    """The parts of a path, folder by folder; links are followed."""
     path = local(place)
     if path is None:
         return tuple(part for part in place.split("/") if part)
@@ -55,12 +55,12 @@ def steps(place: str) -> Steps:
 
 
 def overlap(one: Steps, other: Steps) -> bool:
-    """They are the same place, or one is inside the other; patterns stand for whatever they match."""
+    """Whether they are the same place, or one is inside the other; a pattern stands for all that it matches."""
     return all(map(_same, one, other))
 
 
 def within(inner: Steps, outer: Steps) -> bool:
-    """`inner` is `outer` or inside it."""
+    """Whether `inner` is `outer` or inside it."""
     return len(inner) >= len(outer) and overlap(inner, outer)
 
 
@@ -73,7 +73,7 @@ def _same(one: str, other: str) -> bool:
 
 
 def _plain(pattern: str) -> list[str]:
-    """A pattern of Spark as Python's: `{a,b}` is spelt out, and what is not in brackets is `[!…]`."""
+    """A Spark pattern as patterns of Python: `{a,b}` is written out, and `[^…]` becomes `[!…]`."""
     pattern = pattern.replace("[^", "[!")
     found = _BRACES.search(pattern)
     if found is None or pattern.count("{") > _MOST_BRACES:

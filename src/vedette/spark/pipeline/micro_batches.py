@@ -1,4 +1,4 @@
-"""One micro-batch, from its events to what every sink has taken; a run that is no stream is one of these too."""
+"""Runs one micro-batch, from its events to all sinks; a run that is no stream is one micro-batch, too."""
 
 from __future__ import annotations
 
@@ -12,59 +12,57 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from vedette.engine.engine import Engine
 from vedette.schema.schema import Schema
-from vedette.spark.operators.match import Ready
-from vedette.spark.pipeline import counting, stages
-from vedette.spark.pipeline.checkpoint import Ledger, Use
+from vedette.spark.engine_versions import EngineVersions
+from vedette.spark.pipeline import row_counters
+from vedette.spark.pipeline.checkpoint import BatchVersion, CheckpointLedger
 from vedette.spark.pipeline.config import Pipeline, SinkConfig
-from vedette.spark.pipeline.jobs import described
+from vedette.spark.pipeline.job_descriptions import described
 from vedette.spark.pipeline.operator_stage import OperatorStage
-from vedette.spark.pipeline.pattern_stage import LATE_REASON, PatternStage, with_beside
-from vedette.spark.pipeline.progress import EXAMPLES, BatchReport, Report
+from vedette.spark.pipeline.pattern_stage import LATE_REASON, PatternStage, with_pattern_columns
+from vedette.spark.pipeline.progress import EXAMPLES, BatchReport, ProgressReport
 from vedette.spark.pipeline.routing import notifications, origins_of, rejected, routed
 from vedette.spark.pipeline.sinks.base import Batch, Sink
 from vedette.spark.pipeline.sources import Source
-from vedette.spark.snapshots import Shipped, ship
-from vedette.spark.versions import Versions
 
 _COUNTED = ("matches", "predictions", "rejects", "late")
-_READS_TWICE = ("console",)  # sinks that ask for their rows more than once
 
 
-class Stopped(Exception):
+class StreamStopped(Exception):
     """The stream is to end: this micro-batch, which has not begun, is left to the next run."""
 
 
 @dataclass
 class MicroBatches:
-    """Does one micro-batch after another, always in the same way."""
+    """Runs the micro-batches of a pipeline."""
 
     pipeline: Pipeline
     source: Source
     schema: Schema
-    versions: Versions
+    versions: EngineVersions
     sinks: Sequence[tuple[SinkConfig, Sink]]
     quarantine: Sink | None
-    report: Report
-    ledger: Ledger | None = None  # None: no stream
+    report: ProgressReport
+    ledger: CheckpointLedger | None = None  # None: no stream
     patterns: PatternStage | None = None  # None: only filters are matched
     operators: OperatorStage | None = None  # None: these call no operators
     stopping: Callable[[], bool] = lambda: False
     busy: bool = False
     done: deque[BatchReport] = field(default_factory=deque)  # until somebody takes them away
     failure: BaseException | None = None
-    _read: _Reading | None = None
+    _read: _EventCounter | None = None
     _known: tuple[str, DataFrame] | None = None  # where the subscriptions of a version come from
     _kept: DataFrame | None = None  # the rows of a micro-batch that are asked for more than once
 
     def __call__(self, events: DataFrame, number: int) -> None:
-        """What Spark calls for each micro-batch; an error is kept, because Spark hands on only its text."""
-        self.busy = True  # before the question: whoever asks to stop and sees nobody busy can be sure
+        """Called by Spark for each micro-batch; an error is kept, because Spark hands on only its text."""
+        self.busy = True  # set before the check: a thread that asks to stop and sees it unset can be sure
         try:
             if self.stopping():
-                raise Stopped
+                raise StreamStopped
             self.done.append(self.process(events, number))
-        except Stopped:
+        except StreamStopped:
             raise
         except BaseException as error:
             self.failure = error
@@ -76,34 +74,32 @@ class MicroBatches:
         """Match the events of a micro-batch and hand the notifications to the sinks."""
         begin = time.perf_counter()
         use = self._use(number)
-        report = BatchReport(number, use.version, use.subscriptions, use.again)
+        report = BatchReport(number, use.version, use.subscriptions, use.again, set_aside=use.set_aside)
         with nullcontext() if self.operators is None else self.operators.counting(report):
             self._process(events, number, use, report)
         report.total_s = time.perf_counter() - begin
         self.report.step(number, "written")
         return report
 
-    def _process(self, events: DataFrame, number: int | None, use: Use, report: BatchReport) -> None:
+    def _process(self, events: DataFrame, number: int | None, use: BatchVersion, report: BatchReport) -> None:
         batch = Batch(self.pipeline.name, number, "" if self.ledger is None else self.ledger.stream)
         spark = events.sparkSession
         with _timed(report, "prepare"), described(spark, batch.doing("read")):
-            read, came = self._reading(spark), counting.Counter()
-            shipped = ship(use.matcher, spark)
-            asked = None if self.operators is None else self.operators.ready(use)
-            events, told = self._told(events, use, shipped, asked)
-            work = stages.Work(self.source, shipped, tuple(self.pipeline.keep), self.schema, read.accumulator, asked)
-            found = stages.outcomes(read.on(events), work)
+            read, came = self._reading(spark), row_counters.PassCounter()
+            engine = Engine(use.matcher) if self.operators is None else self.operators.engine(use)
+            events, told = self._told(events, use, engine)
+            found = self.source.outcomes(read.on(events), engine, tuple(self.pipeline.keep), read=read.accumulator)
             if self.patterns is not None or self.operators is not None:
-                found = with_beside(found, use.version, bound=asked is not None)
+                found = with_pattern_columns(found, use.version, tuple(self.pipeline.keep))
             if told is not None:
                 found = found.unionAll(told)
             outcomes = came.on(
                 found,
-                matches=counting.matches(),
-                predictions=counting.predictions(),
-                rejects=counting.rejects(),
-                late=counting.late(LATE_REASON),
-                examples=counting.first_rejects(EXAMPLES),
+                matches=row_counters.matches(),
+                predictions=row_counters.predictions(),
+                rejects=row_counters.rejects(),
+                late=row_counters.late(LATE_REASON),
+                examples=row_counters.first_rejects(EXAMPLES),
             )
         self.report.step(number, "matching")
         shared = self._is_shared()
@@ -122,31 +118,36 @@ class MicroBatches:
                 self._kept = None
         self._count(report, read, came, ran=shared or not use.again)
 
-    def _told(
-        self, events: DataFrame, use: Use, shipped: Shipped, asked: Ready | None
-    ) -> tuple[DataFrame, DataFrame | None]:
-        """The events themselves, and what patterns tell of them and of those before, as outcomes."""
+    def _told(self, events: DataFrame, use: BatchVersion, engine: Engine) -> tuple[DataFrame, DataFrame | None]:
+        """The events of a micro-batch, and the outcomes of patterns, if any."""
         if self.patterns is None:
             return events, None
         if self.ledger is None:
-            return events, self.patterns.outcomes(self.patterns.over(events, use, shipped, asked), use.version)
-        self.patterns.say(use, shipped, asked, events.sparkSession)
-        # Events and what is told of them come together, and are taken apart here: what keeps state must run only once.
+            return events, self.patterns.outcomes(self.patterns.over(events, use, engine), use.version)
+        self.patterns.say(use, engine, events.sparkSession)
+        # Events and outcomes of patterns come together, and are separated here: stateful work must run only once.
         self._kept = events.persist(StorageLevel.MEMORY_AND_DISK)
         events, told = self.patterns.parted(self._kept)
         return events, self.patterns.outcomes(told, use.version)
 
-    def _reading(self, spark: SparkSession) -> _Reading:
+    def _reading(self, spark: SparkSession) -> _EventCounter:
         if self._read is None:
-            self._read = _Reading(self.source, spark)
+            self._read = _EventCounter(self.source, spark)
         return self._read
 
-    def _use(self, number: int | None) -> Use:
+    def _use(self, number: int | None) -> BatchVersion:
         current = self.versions.current()
         if self.ledger is None or number is None:
-            matcher, patterns = current.matcher, current.patterns
-            return Use(
-                0, current.version, current.subscriptions, matcher, patterns, False, current.operators, current.origins
+            return BatchVersion(
+                0,
+                current.version,
+                current.subscriptions,
+                current.matcher,
+                current.patterns,
+                again=False,
+                operators=current.operators,
+                origins=current.origins,
+                set_aside=current.set_aside,
             )
         self.report.step(number, "begun")
         use = self.ledger.begin(number, current)
@@ -154,20 +155,20 @@ class MicroBatches:
         return use
 
     def _is_shared(self) -> bool:
-        """The outcomes are asked for more than once, so they are kept meanwhile instead of being made again.
+        """Whether the outcomes are read more than once, so that they are cached instead of being computed again.
 
-        Where patterns are followed they are made in any case: sinks that have written a micro-batch before do not ask
-        for it, and Spark commits none whose state was not written. (Lines of JSON are counted first, which is enough.)
+        Where patterns are followed they are computed in any case: sinks that have written a micro-batch before do not
+        read it, and Spark commits none whose state was not written. (Lines of JSON are counted first, which is enough.)
         """
         if self._kept is not None:
             return True
-        kinds = [config.type for config, _ in self.sinks]
-        if self.quarantine is not None and self.pipeline.quarantine is not None:
-            kinds.append(self.pipeline.quarantine.type)
-        return len(kinds) > 1 or any(kind in _READS_TWICE for kind in kinds)
+        asking = [config for config, _ in self.sinks]
+        if self.pipeline.quarantine is not None:
+            asking.append(self.pipeline.quarantine)
+        return len(asking) > 1 or any(each.reads_twice for each in asking)
 
-    def _origins(self, use: Use, spark: SparkSession) -> DataFrame | None:
-        """Where subscriptions come from, if notifications are to say it; made once for every version."""
+    def _origins(self, use: BatchVersion, spark: SparkSession) -> DataFrame | None:
+        """The origins of subscriptions, if notifications have them; made once for every version."""
         if not self.pipeline.subscriptions.with_origin:
             return None
         if self._known is None or self._known[0] != use.version:
@@ -186,7 +187,7 @@ class MicroBatches:
             self.report.step(batch.number, f"written to {self.quarantine.name}")
 
     @staticmethod
-    def _count(report: BatchReport, read: _Reading, came: counting.Counter, *, ran: bool) -> None:
+    def _count(report: BatchReport, read: _EventCounter, came: row_counters.PassCounter, *, ran: bool) -> None:
         found = came.found(ran=ran)
         if found is None:
             return
@@ -194,25 +195,25 @@ class MicroBatches:
         report.examples = tuple(f"{each['place']}: {each['reason']}" for each in found["examples"] or ())
 
 
-class _Reading:
-    """How many events each micro-batch has: its rows, unless the source knows better."""
+class _EventCounter:
+    """Counts the events of each micro-batch: its rows, unless the source counts itself."""
 
     def __init__(self, source: Source, spark: SparkSession) -> None:
         # One for all micro-batches: Spark never forgets an accumulator.
         self.accumulator = spark.sparkContext.accumulator(0) if source.counts_itself else None
         self._before = 0
-        self._counter = counting.Counter()
+        self._counter = row_counters.PassCounter()
 
     def on(self, events: DataFrame) -> DataFrame:
-        """The events of the next micro-batch."""
+        """Count the events of the next micro-batch."""
         if self.accumulator is not None:
             self._before = self.accumulator.value
             return events
-        self._counter = counting.Counter()
+        self._counter = row_counters.PassCounter()
         return self._counter.on(events, events=F.count(F.lit(1)))
 
     def events(self) -> int:
-        """After a job that read them all."""
+        """The number of events, after a job that read them all."""
         if self.accumulator is not None:
             return self.accumulator.value - self._before
         found = self._counter.found(ran=True)

@@ -1,4 +1,4 @@
-"""Operators in a pipeline: who calls them, what is known of them from run to run, and what failed in a micro-batch."""
+"""Operators in a pipeline: their calling, their statistics from run to run, their failures in each micro-batch."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Final
 
 import orjson
 
+from vedette.engine.engine import Engine
 from vedette.errors import FilterError, InputError, NotSupported, PipelineError
-from vedette.files.operator_calls import OperatorCalls
+from vedette.io.operator_calls import OperatorCalls
 from vedette.operators.calling import Calling
-from vedette.operators.failures import Kind
+from vedette.operators.failures import FailureKind
 from vedette.operators.statistics import Statistics
-from vedette.prediction.model import Model
-from vedette.spark.operators.match import Ready
-from vedette.spark.pipeline.checkpoint import Use
+from vedette.patterns.forecasts.model import Model
+from vedette.spark.engines import engine_of
+from vedette.spark.pipeline.checkpoint import BatchVersion
 from vedette.spark.pipeline.config import Pipeline
 from vedette.spark.pipeline.content_checks import operator_calls
 from vedette.spark.pipeline.progress import EXAMPLES, BatchReport
@@ -29,18 +30,18 @@ _log = logging.getLogger("vedette.operators")
 
 
 class OperatorStage:
-    """The operators of a pipeline, which all micro-batches of a run call, and learn of, together."""
+    """The operators of a pipeline, with statistics that all micro-batches of a run share."""
 
     def __init__(self, calls: OperatorCalls, calling: Calling, storage: Storage | None) -> None:
         self.calls, self.calling = calls, calling
-        self.notes: tuple[str, ...] = ()  # what is worth saying before the start
+        self.notes: tuple[str, ...] = ()  # notes to be shown before the start
         self._storage = storage
-        self._ready: tuple[str, Ready] | None = None
+        self._ready: tuple[str, Engine] | None = None
         self._kept = calling.statistics.revision
 
     @classmethod
     def of(cls, pipeline: Pipeline, storage: Storage | None, model: bytes | None) -> OperatorStage | None:
-        """That of a pipeline, with what its checkpoint knows, or else the model; None if it calls no operators."""
+        """The operators of a pipeline, with statistics of its checkpoint, or else of the model; None if it has none."""
         config = pipeline.operators
         if config is None:
             return None
@@ -49,7 +50,7 @@ class OperatorStage:
         notes: tuple[str, ...] = ()
         try:
             known = None if storage is None else remembered(storage)
-        except InputError as error:  # it is worth nothing but time
+        except InputError as error:  # statistics only save time
             notes = (f"what was known of operators is forgotten: {error}",)
         if known is None and model is not None:
             known = Model.from_bytes(model).operators
@@ -57,14 +58,11 @@ class OperatorStage:
         made.notes = notes
         return made
 
-    def ready(self, use: Use) -> Ready | None:
-        """The filters of a micro-batch, some of which call operators; None if none does."""
-        filters = use.operators
-        if filters is None or not filters.records:
-            return None
-        if self._ready is None or self._ready[0] != filters.version:
+    def engine(self, use: BatchVersion) -> Engine:
+        """The engine of a micro-batch: filters, with and without operators."""
+        if self._ready is None or self._ready[0] != use.version:
             try:
-                self._ready = filters.version, Ready(use.matcher, filters, self.calling, filters.matcher(self.calling))
+                self._ready = use.version, engine_of(use.matcher, use.operators or (), self.calling)
             except (FilterError, NotSupported) as error:
                 if not use.again:
                     raise
@@ -77,8 +75,8 @@ class OperatorStage:
 
     @contextmanager
     def counting(self, report: BatchReport) -> Iterator[None]:
-        """While a micro-batch is worked on: what fails is counted and shown, and what is learned is kept afterwards."""
-        before, heard = _flat(self.calling.failures), _First()
+        """Count the failures of a micro-batch in its report, and write the statistics afterwards."""
+        before, heard = _flat(self.calling.failures), _TaskFailures()
         _log.addHandler(heard)
         try:
             yield
@@ -97,7 +95,7 @@ class OperatorStage:
 
 
 def remembered(storage: Storage) -> Statistics | None:
-    """What a checkpoint knows of operators; None if nothing, InputError if it is damaged."""
+    """The statistics of operators in a checkpoint; None if there are none, InputError if they are damaged."""
     text = storage.read(STATISTICS)
     if text is None:
         return None
@@ -108,20 +106,20 @@ def remembered(storage: Storage) -> Statistics | None:
         raise InputError(f"{name} is damaged ({error})") from None
 
 
-class _First(logging.Handler):
-    """The first failures that the tasks of a micro-batch tell."""
+class _TaskFailures(logging.Handler):
+    """Keeps the first log messages on failures in the tasks of a micro-batch."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self.lines: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep it, if it is one of the first."""
+        """Keep a message, if it is one of the first."""
         if len(self.lines) < EXAMPLES:
             self.lines.append(record.getMessage())
 
 
-def _flat(counts: Mapping[str, Mapping[Kind, int]]) -> dict[tuple[str, str], int]:
+def _flat(counts: Mapping[str, Mapping[FailureKind, int]]) -> dict[tuple[str, str], int]:
     return {(name, kind): count for name, kinds in counts.items() for kind, count in kinds.items()}
 
 

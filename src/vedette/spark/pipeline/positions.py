@@ -1,6 +1,6 @@
-"""On which line of a TOML text does a key stand? (Python's reader does not say.)
+"""Finds the line of each key in a TOML text, which Python's reader does not give.
 
-The text is one that `tomllib` has read, so this looks for places only and does not check anything.
+The text is one that `tomllib` has read, so this only finds positions and does not check anything.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Positions:
             self._read()
 
     def line(self, path: KeyPath) -> int:
-        """The line of what a path leads to, or of the innermost table or list on the way that is there."""
+        """The line of a path, or of the innermost table or list on the way that exists."""
         while path and path not in self._lines:
             path = path[:-1]
         return self._lines.get(path, 1)
@@ -74,7 +74,7 @@ class Positions:
         return (*path, number)
 
     def _inside(self, path: KeyPath, begin: int) -> KeyPath:
-        """A table, or the last one of an array of tables."""
+        """The path of a table, or of the last one of an array of tables."""
         self._mark(path, begin)
         return (*path, self._sizes[path] - 1) if path in self._sizes else path
 
@@ -133,7 +133,7 @@ class Positions:
             self._pair(path)
 
     def _next(self, end: str) -> bool:
-        """To the next element of a list or an inline table; False, and behind it, if there is none."""
+        """Go to the next element of a list or an inline table; False, and behind it, if there is none."""
         if self._text[self._at] in "[{,":
             self._at += 1
         self._skip(_GAP)

@@ -1,4 +1,4 @@
-"""What people see of a pipeline that runs: one live line on a terminal, plain lines elsewhere, a summary at the end."""
+"""Progress of a running pipeline: a live line on a terminal, plain lines elsewhere, and a summary at the end."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _RATED = 1000  # from so many events on a rate says more than how long it took t
 
 
 @dataclass(frozen=True, slots=True)
-class Lag:
-    """What is there and not read yet."""
+class SourceLag:
+    """Number of events or files that are there and not read yet."""
 
     count: int
     unit: str  # "events", "files"
@@ -35,7 +35,7 @@ class Lag:
 
 @dataclass(slots=True)
 class BatchReport:
-    """What came of one micro-batch, or of a whole run."""
+    """Figures of one micro-batch, or of a whole run."""
 
     number: int | None
     version: str
@@ -47,22 +47,23 @@ class BatchReport:
     failed: tuple[str, ...] = ()  # the first of these
     seconds: dict[str, float] = field(default_factory=dict)  # by stage
     total_s: float = 0.0
-    lag: Lag | None = None
+    lag: SourceLag | None = None
     spark: Mapping[str, int] | None = None  # what Spark says of its own stages, in milliseconds
+    set_aside: int = 0  # subscriptions of the version that were bad
 
     def count(self, name: str) -> int:
-        """How many, as far as that is known."""
+        """One of the counts; 0 if it is not known."""
         return 0 if self.counts is None else self.counts.get(name, 0)
 
     @property
     def failures_in_all(self) -> int:
-        """Of all operators, of any kind."""
+        """Number of failures of all operators."""
         return sum(sum(kinds.values()) for kinds in (self.failures or {}).values())
 
 
 @dataclass(slots=True)
-class Summary:
-    """What came of a run."""
+class RunSummary:
+    """Figures of a run."""
 
     batches: int = 0
     events: int = 0
@@ -76,7 +77,7 @@ class Summary:
     stopped: bool = False
 
     def add(self, report: BatchReport) -> None:
-        """One micro-batch more."""
+        """Add the figures of a micro-batch."""
         self.batches += 1
         self.events += report.count("events")
         self.matches += report.count("matches")
@@ -107,27 +108,27 @@ class Summary:
         return f" ({self.late:,} late)" if self.late else ""
 
 
-class Report:
-    """Hears what happens; this one keeps it to itself."""
+class ProgressReport:
+    """Receives the progress of a run; this one shows nothing."""
 
     def note(self, message: str) -> None:
-        """Something worth knowing."""
+        """A message."""
 
     def warn(self, message: str, *, lost: bool = False) -> None:
-        """Something that may not be as it should; `lost`: to be said in any case."""
+        """A warning; with `lost`, it is shown even if quiet."""
 
     def step(self, batch: int | None, name: str) -> None:
-        """A point that the work on a micro-batch has come to."""
+        """The work on a micro-batch has reached a point."""
 
     def batch(self, report: BatchReport) -> None:
         """A micro-batch is done."""
 
     def close(self) -> None:
-        """Nothing more will come."""
+        """The run has ended."""
 
 
-class TerminalReport(Report):
-    """Says it on standard error."""
+class TerminalReport(ProgressReport):
+    """Shows the progress on standard error."""
 
     def __init__(self, *, quiet: bool = False, quarantine: bool = False, console: Console | None = None) -> None:
         self.console = console or Console(stderr=True, highlight=False, soft_wrap=True)
@@ -135,7 +136,7 @@ class TerminalReport(Report):
         self._quarantine = quarantine  # somebody keeps the rejects: no need to show them
         self._shown = self._failed = 0
         self._said_at = float("-inf")
-        self._since = Summary()
+        self._since = RunSummary()
         self._recent: deque[tuple[float, int]] = deque()
         self._live: Live | None = None
         if not quiet and self.console.is_terminal:
@@ -144,22 +145,22 @@ class TerminalReport(Report):
             self._line("starting")
 
     def note(self, message: str) -> None:
-        """Not if quiet."""
+        """Print a message, unless quiet."""
         if not self._quiet:
             self.console.print(message, markup=False)
 
     def warn(self, message: str, *, lost: bool = False) -> None:
-        """If quiet, only what is lost."""
+        """Print a warning; if quiet, only with `lost`."""
         if lost or not self._quiet:
             self.console.print(Text.assemble(("Warning: ", "bold yellow"), message))
 
     def step(self, batch: int | None, name: str) -> None:
-        """Only the live line says it, until there are figures to show."""
+        """Show the step in the live line, until there are figures to show."""
         if self._live is not None and not self._recent:
             self._line(name if batch is None else f"micro-batch {batch}: {name}")
 
     def batch(self, report: BatchReport) -> None:
-        """Now and then in plain lines; always in the live one."""
+        """Update the live line, or print a plain line now and then."""
         if not self._quarantine:
             self._show_rejects(report)
         self._show_failures(report)
@@ -177,7 +178,7 @@ class TerminalReport(Report):
             self._said_at = now
 
     def close(self) -> None:
-        """The live line goes."""
+        """Remove the live line."""
         if self._live is not None:
             self._live.stop()
             self._live = None
@@ -187,7 +188,7 @@ class TerminalReport(Report):
             self._live.update(Spinner("dots", Text(text)))
 
     def _show_rejects(self, report: BatchReport) -> None:
-        """The first ones of the run; with the last of a micro-batch, how many more it has."""
+        """Print the first rejects of the run, and how many more the micro-batch has."""
         shown = report.examples[: EXAMPLES - self._shown]
         self._shown += len(shown)
         more = report.count("rejects") - len(shown)
@@ -196,7 +197,7 @@ class TerminalReport(Report):
             self.warn(f"rejected: {example}{rest}", lost=True)
 
     def _show_failures(self, report: BatchReport) -> None:
-        """The same of operators that failed: what they would have said is unknown."""
+        """Print the first failures of operators in the same way: the results of these calls are unknown."""
         shown = report.failed[: EXAMPLES - self._failed]
         self._failed += len(shown)
         more = report.failures_in_all - len(shown)
@@ -205,7 +206,7 @@ class TerminalReport(Report):
             self.warn(f"{example}{rest}", lost=True)
 
     def _rate(self, report: BatchReport) -> float:
-        """Events a second over the last seconds, waiting included; of the first batch while it worked."""
+        """Events a second over the last seconds, waiting included; of the first batch, while it was processed."""
         if len(self._recent) < 2:
             return report.count("events") / max(1e-9, report.total_s)
         span = self._recent[-1][0] - self._recent[0][0]
@@ -222,6 +223,7 @@ class TerminalReport(Report):
             *([f"operators failed {counted(failed, 'time')}"] if failed else []),
             *([] if report.lag is None else [str(report.lag)]),
             f"version {report.version} of {counted(report.subscriptions, 'subscription')}",
+            *([f"{report.set_aside:,} bad ones set aside"] if report.set_aside else []),
         ]
         return " · ".join(parts)
 
@@ -231,19 +233,20 @@ def _rate(events: float) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """So many of them, one or more."""
+    """A number with its noun, in singular or plural."""
     plural = f"{noun}es" if noun.endswith("ch") else f"{noun}s"
     return f"{number:,} {noun if number == 1 else plural}"
 
 
 def metrics_line(pipeline: str, report: BatchReport) -> bytes:
-    """One micro-batch as a line of JSON."""
+    """The report of a micro-batch as a line of JSON."""
     record: dict[str, Any] = {
         "pipeline": pipeline,
         "batch": report.number,
         "at": _now(),
         "version": report.version,
         "subscriptions": report.subscriptions,
+        "set_aside": report.set_aside,
         "again": report.again,
         **{name: None if report.counts is None else report.count(name) for name in _FIGURES},
         **({} if report.failures is None else {"failures": report.failures}),
@@ -259,8 +262,8 @@ def _now() -> str:
     return dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
 
 
-def lag_of(progress: Mapping[str, Any]) -> Lag | None:
-    """What Spark's report of a micro-batch says of what is still to be read; None if it says nothing."""
+def lag_of(progress: Mapping[str, Any]) -> SourceLag | None:
+    """The lag in Spark's progress report of a micro-batch; None if there is none."""
     events = files = None
     for source in progress.get("sources", ()):
         end, latest, metrics = source.get("endOffset"), source.get("latestOffset"), source.get("metrics") or {}
@@ -274,5 +277,5 @@ def lag_of(progress: Mapping[str, Any]) -> Lag | None:
         elif "numFilesOutstanding" in metrics:
             files = (files or 0) + int(metrics["numFilesOutstanding"])
     if events is not None:
-        return Lag(events, "events")
-    return None if files is None else Lag(files, "files")
+        return SourceLag(events, "events")
+    return None if files is None else SourceLag(files, "files")

@@ -1,4 +1,4 @@
-"""What is kept beside a checkpoint on a file system that only Hadoop reaches: HDFS, an object store."""
+"""Storage beside a checkpoint on a file system that only Hadoop reaches: HDFS, an object store."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from vedette.errors import SnapshotError
-from vedette.matching.matcher import Matcher
-from vedette.spark.archives import pack, unpack
+from vedette.filters.matcher import Matcher
 from vedette.spark.pipeline.sinks.hadoop import FileSystem
+from vedette.spark.snapshots import pack, unpack
 
 
 class RemoteStorage:
     """A folder that Hadoop reaches. A snapshot is one file there, since some of these have no folders to rename.
 
-    Nothing locks it: two processes that use one checkpoint are found out by Spark, when both plan the same
-    micro-batch.
+    There is no lock: two processes that use one checkpoint are found out by Spark, when both plan the same micro-batch.
     """
 
     def __init__(self, spark: SparkSession, root: str) -> None:
@@ -32,34 +31,34 @@ class RemoteStorage:
         return self._root
 
     def lock(self) -> None:
-        """Nobody is kept away."""
+        """Does nothing: there is no lock."""
 
     def unlock(self) -> None:
-        """Copies of snapshots that were opened go; what is mapped stays mapped."""
+        """Remove the local copies of opened snapshots; those that are mapped stay mapped."""
         while self._copies:
             self._copies.pop().cleanup()
 
     def read(self, name: str) -> bytes | None:
-        """A small file."""
+        """The content of a small file, or None."""
         path = f"{self._root}/{name}"
         return self._files.read(path).encode() if self._files.exists(path) else None
 
     def write(self, name: str, content: bytes) -> None:
-        """Written beside, then renamed; where there is an older one, there is none for a moment."""
+        """Write a new file, then rename it; where it replaces one, there is none for a moment."""
         path = f"{self._root}/{name}"
         self._files.create(_beside(path), content.decode())
         self._put(path)
 
     def names(self, folder: str) -> list[str]:
-        """Without what is only being written, and without Hadoop's checksums."""
+        """Names in a folder, without unfinished files and Hadoop's checksums."""
         return [name for name in self._files.names(f"{self._root}/{folder}") if not name.startswith(".")]
 
     def remove(self, name: str) -> None:
-        """Through Hadoop."""
+        """Remove a file or folder."""
         self._files.delete(f"{self._root}/{name}")
 
     def keep(self, matcher: Matcher, name: str) -> None:
-        """Saved here, packed, and carried there."""
+        """Save a snapshot here, pack it and upload it."""
         path = f"{self._root}/{name}"
         if self._files.exists(path):
             return
@@ -71,7 +70,7 @@ class RemoteStorage:
         self._put(path)
 
     def open(self, name: str) -> Matcher:
-        """Fetched and unpacked here; every byte is checked."""
+        """Download and unpack a snapshot; every byte is checked."""
         copy = tempfile.TemporaryDirectory(prefix="vedette-")
         self._copies.append(copy)
         folder, archive = Path(copy.name) / "snapshot", Path(copy.name) / "snapshot.tar"
@@ -81,7 +80,7 @@ class RemoteStorage:
             raise SnapshotError(f"{self._root}/{name} cannot be read: {error.java_exception.getMessage()}") from None
         unpack(archive, folder)
         archive.unlink()
-        return Matcher.open(folder)
+        return Matcher.open(folder, verify=False)  # unpacking it did
 
     def _put(self, path: str) -> None:
         if not self._files.move(_beside(path), path):

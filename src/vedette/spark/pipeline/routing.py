@@ -1,6 +1,6 @@
-"""From outcomes to what people are told: notifications with stable ids, the quarantine's rows, who gets which.
+"""Turns outcomes into notifications with stable ids and into rows of the quarantine, and routes these to sinks.
 
-All of it is expressions of the JVM: no row crosses to Python for it, and what sits in a cache is not read twice.
+All of it is expressions of the JVM: no row crosses to Python for it, and what is cached is not read twice.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from vedette.errors import InputError
 from vedette.spark.lines import HEAD, TAIL
-from vedette.spark.pipeline.mistakes import meant
+from vedette.spark.pipeline.findings import similar_name
 
 NOTIFICATION = ("id", *HEAD)  # the columns that every notification has, before those that are kept
 ORIGIN = "origin"  # the last column, where notifications say where their subscriptions come from
@@ -30,7 +30,7 @@ _WILD = re.compile(r"[*?\[]")
 
 
 class Route(Protocol):
-    """Whose notifications a sink gets: globs, or nothing for all."""
+    """Which notifications a sink gets, by subscriber and subscription: globs, or None for all."""
 
     @property
     def subscribers(self) -> Sequence[str] | None: ...
@@ -39,10 +39,10 @@ class Route(Protocol):
 
 
 def notifications(outcomes: DataFrame, origins: DataFrame | None = None) -> DataFrame:
-    """The outcomes that tell somebody something, with the id of each first, and last where its subscription comes from.
+    """The outcomes with a subscription, with an id as the first column; the last one may be the subscription's origin.
 
     The id is a digest of the event's id, the subscription's id and the kind: the same match has the same id in every
-    run, whatever version of the subscriptions made it, so whoever is told twice can know it.
+    run, whatever version of the subscriptions made it, so a receiver can recognise a second copy.
     """
     kept = _kept(outcomes)
     head = [F.col(name) for name in ("event", "subscription", "kind")]
@@ -68,19 +68,19 @@ def notifications(outcomes: DataFrame, origins: DataFrame | None = None) -> Data
 
 
 def origins_of(origins: Mapping[str, str], spark: SparkSession) -> DataFrame:
-    """Where subscriptions come from, as rows that notifications are joined with: of each its id, and JSON."""
+    """The origins of subscriptions as rows that notifications are joined with: id and JSON."""
     columns = [pa.array(origins.keys(), pa.string()), pa.array(origins.values(), pa.string())]
     return spark.createDataFrame(pa.Table.from_arrays(columns, names=["subscription", ORIGIN]))
 
 
 def rejected(outcomes: DataFrame) -> DataFrame:
-    """The outcomes that were set aside: where they stood, why, and their text; with ids as stable as the place."""
+    """The outcomes that were set aside: their places, reasons and texts; with ids as stable as the places."""
     identity = _digest(*(F.col(name) for name in ("event", *TAIL)))
     return outcomes.where(F.col("reason").isNotNull()).select(identity.alias("id"), "event", *TAIL)
 
 
 def routed(notifications: DataFrame, route: Route) -> DataFrame:
-    """Those notifications that a sink wants: of one of its subscribers, and by one of its subscriptions."""
+    """The notifications for a sink: of one of its subscribers, and by one of its subscriptions."""
     for column, globs in (("subscriber", route.subscribers), ("subscription", route.subscriptions)):
         if globs:
             notifications = notifications.where(_any_of(F.col(column), globs))
@@ -88,7 +88,7 @@ def routed(notifications: DataFrame, route: Route) -> DataFrame:
 
 
 def unmet(route: Route, subscribers: pa.Array, subscriptions: pa.Array) -> Iterator[str]:
-    """What a sink waits for and no subscription fits, with what may have been meant."""
+    """The globs of a sink that no subscription fits, with a guess at what was meant."""
     for said, globs, names in (
         ('the subscriber "{}", whom no subscription names', route.subscribers, subscribers),
         ('the subscription "{}", which is not there', route.subscriptions, subscriptions),
@@ -97,7 +97,7 @@ def unmet(route: Route, subscribers: pa.Array, subscriptions: pa.Array) -> Itera
         for glob in globs or ():
             if glob in known or (_WILD.search(glob) and any(map(_finder(glob), known))):
                 continue
-            near = meant(glob, known) if len(known) <= _MOST_GUESSED else None
+            near = similar_name(glob, known) if len(known) <= _MOST_GUESSED else None
             yield said.format(glob) + (f'; did you mean "{near}"?' if near else "")
 
 
@@ -106,12 +106,12 @@ def _finder(glob: str) -> Callable[[str], object]:
 
 
 def named(name: str) -> Column:
-    """A column by its very name, whatever characters are in it."""
+    """A column by its exact name, whatever characters are in it."""
     return F.col("`" + name.replace("`", "``") + "`")
 
 
 def java_pattern(globs: Iterable[str]) -> str:
-    """One regular expression of Java that finds exactly what `fnmatch.fnmatchcase` finds with any of the globs."""
+    """One regular expression of Java that matches exactly what `fnmatch.fnmatchcase` does with any of the globs."""
     # Flag s: a wildcard takes line ends too. \A and \z: all of the text, and no line end overlooked at its end.
     return r"(?s)\A(?:" + "|".join(_translated(glob) for glob in globs) + r")\z"
 
@@ -131,7 +131,7 @@ def _kept(outcomes: DataFrame) -> list[str]:
 
 
 def _digest(*parts: Column) -> Column:
-    """32 hex digits over texts, each behind its length, so that no two different lists of texts are written alike."""
+    """32 hex digits of a hash over texts, each with its length, so that different lists of texts differ."""
     written = []
     for part in parts:
         written += [F.coalesce(F.length(part).cast("string"), F.lit("")), F.lit(":"), F.coalesce(part, F.lit(""))]
@@ -148,7 +148,7 @@ def _any_of(column: Column, globs: Sequence[str]) -> Column:
 
 
 def _translated(glob: str) -> str:
-    """One glob. Each star takes as little as it can and gives nothing back: many stars cost no more than one."""
+    """The pattern of one glob. Stars are not backtracked into, so that many cost no more than one."""
     fixed = [_fixed(part) for part in _pieces(glob)]
     if len(fixed) == 1:
         return fixed[0]
@@ -157,7 +157,7 @@ def _translated(glob: str) -> str:
 
 
 def _pieces(glob: str) -> list[list[str]]:
-    """What stands between stars, as lists of `?`, sets such as `[a-z]`, and single characters."""
+    """The parts between stars, as lists of `?`, sets such as `[a-z]`, and single characters."""
     pieces: list[list[str]] = [[]]
     at = 0
     while at < len(glob):
@@ -173,7 +173,7 @@ def _pieces(glob: str) -> list[list[str]]:
 
 
 def _set_end(glob: str, begin: int) -> int:
-    """Where the set ends that begins there; -1: it does not, and the bracket stands for itself."""
+    """The end of the set that begins there; -1 if it does not end, and the bracket stands for itself."""
     first = begin + 1
     if glob[first : first + 1] == "!":
         first += 1

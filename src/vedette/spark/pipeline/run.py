@@ -1,4 +1,4 @@
-"""A pipeline from its start to its end: in one go, or micro-batch by micro-batch from a checkpoint."""
+"""Runs a pipeline from start to end: in one go, or micro-batch by micro-batch from a checkpoint."""
 
 from __future__ import annotations
 
@@ -19,21 +19,19 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from vedette.errors import RunError, VedetteError
-from vedette.files.operator_calls import OperatorCalls
-from vedette.spark.pipeline.checkpoint import Ledger, SparkLog, shards_in
-from vedette.spark.pipeline.config import Pipeline, SinkConfig
-from vedette.spark.pipeline.failures import explained, whole
+from vedette.io.operator_calls import OperatorCalls
+from vedette.spark.engine_versions import EngineVersion, EngineVersions, PatternOptions, VersionRefusal, watch
+from vedette.spark.pipeline.checkpoint import CheckpointLedger, SparkLog, shards_in
+from vedette.spark.pipeline.config import Pipeline
 from vedette.spark.pipeline.micro_batches import MicroBatches
 from vedette.spark.pipeline.operator_stage import OperatorStage
 from vedette.spark.pipeline.pattern_stage import PatternStage, following_of
-from vedette.spark.pipeline.progress import BatchReport, Report, Summary, counted, lag_of, metrics_line
+from vedette.spark.pipeline.progress import BatchReport, ProgressReport, RunSummary, counted, lag_of, metrics_line
 from vedette.spark.pipeline.routing import unmet
-from vedette.spark.pipeline.sinks.base import sink_of
-from vedette.spark.pipeline.sources import source_of
-from vedette.spark.pipeline.starting import session_of, storage_of, store_of
-from vedette.spark.pipeline.stopping import Stop, on_signals
+from vedette.spark.pipeline.spark_failures import explained, whole
+from vedette.spark.pipeline.startup import session_of, storage_of, store_of
+from vedette.spark.pipeline.stop_request import StopRequest, on_signals
 from vedette.spark.pipeline.storage import Storage
-from vedette.spark.versions import Following, Refusal, Version, Versions, watch
 
 _LOOK_S = 0.5  # between two looks at a stream that runs by itself
 _SOON_S = 0.05  # the same while it is to end
@@ -46,19 +44,19 @@ _VERIFY_EMPTY = "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart"
 def run(
     pipeline: Pipeline,
     *,
-    report: Report | None = None,
+    report: ProgressReport | None = None,
     metrics: str | Path | None = None,
-    stop: Stop | None = None,
+    stop: StopRequest | None = None,
     spark: SparkSession | None = None,
-) -> Summary:
-    """Run a pipeline to its end: of what there is, or until it is asked to stop.
+) -> RunSummary:
+    """Run a pipeline to its end: until all events are read, or until it is asked to stop.
 
     `metrics` is a file that gets one line of JSON per micro-batch. Signals ask a stream to stop, if this is the main
     thread. A session that is handed in, or is running, is used and left running.
     """
     own = spark is None and SparkSession.getActiveSession() is None
     with ExitStack() as stack:
-        running = _Run(pipeline, report or Report(), stop or Stop(), stack)
+        running = _Run(pipeline, report or ProgressReport(), stop or StopRequest(), stack)
         if metrics is not None:
             running.metrics = stack.enter_context(Path(metrics).open("ab", buffering=0))
         try:
@@ -75,17 +73,17 @@ def run(
 class _Run:
     """One run of a pipeline."""
 
-    def __init__(self, pipeline: Pipeline, report: Report, stop: Stop, stack: ExitStack) -> None:
+    def __init__(self, pipeline: Pipeline, report: ProgressReport, stop: StopRequest, stack: ExitStack) -> None:
         self._pipeline, self._report, self._stop, self._stack = pipeline, report, stop, stack
         self._storage: Storage | None = None
-        self._summary = Summary()
+        self._summary = RunSummary()
         self.metrics: IO[bytes] | None = None
 
-    def run(self, spark: SparkSession) -> Summary:
+    def run(self, spark: SparkSession) -> RunSummary:
         pipeline = self._pipeline
-        source = source_of(pipeline)
-        sinks = [(config, sink_of(config)) for config in pipeline.sinks]
-        quarantine = None if pipeline.quarantine is None else sink_of(_named(pipeline.quarantine))
+        source = pipeline.source.source(pipeline.schema_given)
+        sinks = [(config, config.sink()) for config in pipeline.sinks]
+        quarantine = None if pipeline.quarantine is None else pipeline.quarantine.sink()
         for sink in [*(sink for _, sink in sinks), *([quarantine] if quarantine else [])]:
             sink.check(spark, streaming=pipeline.streaming)
         schema = source.schema(spark)
@@ -118,8 +116,8 @@ class _Run:
         return self._summary
 
     def _watch(
-        self, spark: SparkSession, schema: Any, following: Following | None, calls: OperatorCalls | None
-    ) -> Versions:
+        self, spark: SparkSession, schema: Any, following: PatternOptions | None, calls: OperatorCalls | None
+    ) -> EngineVersions:
         config = self._pipeline.subscriptions
         refresh = config.refresh.seconds if self._pipeline.streaming and config.refresh is not None else None
         store = store_of(config, spark)
@@ -131,14 +129,16 @@ class _Run:
             calls=calls,
             accepted=self._accepted,
             refused=self._refused,
+            aside=self._set_aside,
+            strict=self._pipeline.subscriptions.strict,
         )
 
-    def _warn_of_unmet(self, version: Version) -> None:
-        """No mistake: the subscriptions that a sink waits for may come later."""
+    def _warn_of_unmet(self, version: EngineVersion) -> None:
+        """Warn of sinks that no subscription fits: not an error, as these may come later."""
         records = version.matcher.segment.records
         subscribers, ids = records.table.column("subscriber"), records.ids
         more = [(each.id, each.subscriber) for each in (version.patterns.records if version.patterns else ())]
-        more += [(each.id, each.subscriber) for each in (version.operators.records if version.operators else ())]
+        more += [(each.id, each.subscriber) for each in version.operators or ()]
         if more:
             names, whose = zip(*more, strict=True)
             subscribers = pa.chunked_array([subscribers.cast(pa.string()), pa.array(whose, pa.string())])
@@ -147,8 +147,8 @@ class _Run:
             for wanted in unmet(sink, subscribers, ids):
                 self._report.warn(f"the sink {sink.name} waits for {wanted}")
 
-    def _warn_of_left_out(self, version: Version) -> None:
-        """Rules that are right, and say what cannot be matched."""
+    def _warn_of_left_out(self, version: EngineVersion) -> None:
+        """Warn of rules that are valid, but contain what cannot be matched."""
         given = self._pipeline.subscriptions
         if version.left_out:
             say, are = ("says", "is") if version.left_out == 1 else ("say", "are")
@@ -158,14 +158,17 @@ class _Run:
                 lost=True,
             )
 
-    def _accepted(self, version: Version) -> None:
+    def _accepted(self, version: EngineVersion) -> None:
         self._warn_of_left_out(version)
         self._report.note(
             f"New subscriptions: version {version.version} of {counted(version.subscriptions, 'subscription')}, "
             "from the next micro-batch on"
         )
 
-    def _refused(self, refusal: Refusal) -> None:
+    def _set_aside(self, said: str) -> None:
+        self._report.warn(f"{said} `strict = true` under [subscriptions] refuses them", lost=True)
+
+    def _refused(self, refusal: VersionRefusal) -> None:
         self._report.warn(str(refusal), lost=True)
 
     # ------------------------------------------------------------ streams
@@ -176,7 +179,7 @@ class _Run:
             raise RuntimeError("a stream has a checkpoint")
         self._stack.callback(self._storage.unlock)
         log = SparkLog.of(self._storage)
-        work.ledger = Ledger.open(self._storage, self._pipeline.facts(), work.versions.current(), log)
+        work.ledger = CheckpointLedger.open(self._storage, self._pipeline.facts(), work.versions.current(), log)
         for note in work.ledger.notes:
             self._report.note(note[0].upper() + note[1:])
         work.stopping = lambda: self._stop.asked
@@ -192,11 +195,11 @@ class _Run:
             try:
                 self._follow(query, work)
             finally:
-                with contextlib.suppress(Py4JError, PySparkException):  # what there is to say was said
+                with contextlib.suppress(Py4JError, PySparkException):  # errors were reported before
                     query.stop()
 
     def _follow(self, query: StreamingQuery, work: MicroBatches) -> None:
-        """See what the stream does, and end it when that is asked for."""
+        """Watch the stream, and end it when that is asked for."""
         try:
             while not _ended(query, _SOON_S if self._stop.asked else _LOOK_S):
                 self._tell(query, work)
@@ -205,7 +208,7 @@ class _Run:
         except PySparkException as error:
             if work.failure is not None:
                 raise work.failure from error
-            if not self._stop.asked:  # else it is a micro-batch that was not to begin
+            if not self._stop.asked:  # otherwise it is a micro-batch that was refused
                 raise
         finally:
             self._tell(query, work, ended=True)
@@ -237,7 +240,7 @@ class _Run:
             self.metrics.write(metrics_line(self._pipeline.name, report))
 
     def failed(self, error: BaseException) -> RunError:
-        """What people are told; the whole story is kept beside the checkpoint."""
+        """The error for people; the whole traceback is written beside the checkpoint."""
         place = "--debug shows everything"
         if self._storage is not None:
             with contextlib.suppress(OSError):
@@ -267,7 +270,7 @@ def _setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _py4j_silent() -> Iterator[None]:
-    """Py4J writes a trace of its own of what a micro-batch raises, which is said better here."""
+    """Silence Py4J's own traces of errors in micro-batches, which are reported better here."""
     logger = logging.getLogger("py4j.clientserver")
     before = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -278,9 +281,5 @@ def _py4j_silent() -> Iterator[None]:
 
 
 def _ended(query: StreamingQuery, seconds: float) -> bool:
-    """Wait so long at most; a failure of the stream is raised."""
+    """Wait for the end of the stream, so long at most; a failure of the stream is raised."""
     return bool(query.awaitTermination(seconds))  # type: ignore[arg-type]  # fractions are fine
-
-
-def _named(quarantine: SinkConfig) -> SinkConfig:
-    return quarantine if quarantine.name is not None else quarantine.model_copy(update={"name": "quarantine"})

@@ -1,12 +1,13 @@
-"""Where events come from: how each kind of source is read, and how its events become outcomes."""
+"""Readers of sources: how each kind is read, and how its events are matched."""
 
 from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
+from pydantic import SecretStr
 from pyspark.accumulators import Accumulator
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -14,37 +15,33 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StructType
 
+from vedette.engine.engine import Engine
 from vedette.errors import PipelineError
 from vedette.schema.columns import Column as ColumnRead
 from vedette.schema.schema import Schema
-from vedette.spark.columns import sent_columns, whole_columns
-from vedette.spark.kept import kept_type
-from vedette.spark.line_task import WHOLE, CsvReader, LineReader, LineTask, Reader, RecordReader
-from vedette.spark.lines import BINDINGS, match_csv, match_lines, match_records
-from vedette.spark.match import match
-from vedette.spark.operators.lines import LineFilters
-from vedette.spark.operators.match import Ready
-from vedette.spark.operators.reports import caller
-from vedette.spark.patterns.raw import RawTask, ReadChunk
-from vedette.spark.patterns.table_reader import NAME, OWN, TableReader
-from vedette.spark.patterns.tasks import carried_as, sent_as
-from vedette.spark.pipeline.config import (
-    CsvSource,
-    DeltaSource,
-    JdbcSource,
-    JsonlSource,
-    KafkaSource,
-    ParquetSource,
-    Pipeline,
-    RateSource,
-)
+from vedette.spark.dataframe_match import Wanted, matched
+from vedette.spark.engines import Sent
+from vedette.spark.lines import BINDINGS, kept_type, match_rows, rows_before
+from vedette.spark.patterns.coding import Reading
 from vedette.spark.pipeline.fields import shortened
+from vedette.spark.pipeline.findings import similar_name
 from vedette.spark.pipeline.locations import local
-from vedette.spark.pipeline.mistakes import meant
 from vedette.spark.pipeline.routing import named
-from vedette.spark.pipeline.sinks.database import driver_of
-from vedette.spark.snapshots import Shipped
+from vedette.spark.pipeline.source_tables import file_reader
+from vedette.spark.readers import (
+    CALLED,
+    ID,
+    WHOLE,
+    CsvReader,
+    LineReader,
+    Reader,
+    RecordReader,
+    TableReader,
+    carried_as,
+    sent_as,
+)
 from vedette.spark.types import schema_of
+from vedette.spark.worker_columns import sent_columns, whole_columns
 
 _OPEN = Schema({}, closed=False)
 _LARGEST_CSV = 1 << 30  # bytes of one file: it crosses as a whole
@@ -54,14 +51,14 @@ _FILE = "path string, modificationTime timestamp, length bigint, content binary"
 
 
 class Source(ABC):
-    """Where events come from."""
+    """Reads the events of a source, and matches them."""
 
     def __init__(self, given: Schema | None) -> None:
         self.given = given  # the schema of the pipeline file
 
     @abstractmethod
     def read(self, spark: SparkSession, *, streaming: bool) -> DataFrame:
-        """What is there, or a stream of what comes."""
+        """The present events, or a stream of those that come."""
 
     @abstractmethod
     def schema(self, spark: SparkSession) -> Schema:
@@ -71,44 +68,27 @@ class Source(ABC):
     def outcomes(
         self,
         batch: DataFrame,
-        shipped: Shipped,
+        engine: Engine,
         keep: Sequence[str],
-        schema: Schema,
         *,
         read: Accumulator[int] | None = None,
-        operators: Ready | None = None,
     ) -> DataFrame:
-        """Matches, and rows that are set aside; `read` hears how many events there were, where `counts_itself`.
-
-        With `operators`, filters that call some are matched besides, and outcomes have `bindings` behind the head.
-        """
+        """Matches, and rows that are set aside; `read` counts the events, where `counts_itself`."""
 
     @abstractmethod
     def check_kept(self, spark: SparkSession, keep: Sequence[str]) -> None:
-        """PipelineError if an attribute that notifications are to carry cannot be there, as far as that is known."""
+        """PipelineError if an attribute to be kept in notifications cannot exist, as far as that is known."""
 
     @abstractmethod
     def raw(
         self, events: DataFrame, keep: Sequence[str], *, whole: bool = False
-    ) -> tuple[DataFrame, RawTask, list[DataType]]:
+    ) -> tuple[DataFrame, Reading, list[DataType]]:
         """What patterns are followed over: rows, how a worker reads them, and the types of what is kept.
 
         `whole`: operators look at events, and may see all of them.
         """
 
     counts_itself = False  # else the rows of a batch are its events
-
-
-def source_of(pipeline: Pipeline) -> Source:
-    """The source that a pipeline file describes."""
-    config, given = pipeline.source, pipeline.schema_given
-    if isinstance(config, JsonlSource):
-        return _Lines(config, given)
-    if isinstance(config, CsvSource):
-        return _CsvFiles(config, given)
-    if isinstance(config, KafkaSource):
-        return _Records(config, given)
-    return _Table(config, given)
 
 
 # ---------------------------------------------------------------- what Vedette reads itself
@@ -119,83 +99,78 @@ class _Raw(Source):
 
     counts_itself = True
 
-    def __init__(self, given: Schema | None, matching: Callable[..., DataFrame]) -> None:
-        super().__init__(given)
-        self._matching = matching
-
     def schema(self, spark: SparkSession) -> Schema:
-        """The given one; else attributes have the types that subscriptions expect of them."""
+        """The given schema; else attributes have the types that subscriptions expect."""
         return _OPEN if self.given is None else self.given
 
     def check_kept(self, spark: SparkSession, keep: Sequence[str]) -> None:
-        """Any row may have any attribute."""
+        """Nothing to check: any row may have any attribute."""
 
     def outcomes(
         self,
         batch: DataFrame,
-        shipped: Shipped,
+        engine: Engine,
         keep: Sequence[str],
-        schema: Schema,
         *,
         read: Accumulator[int] | None = None,
-        operators: Ready | None = None,
     ) -> DataFrame:
-        lines = None
-        if operators is not None:
-            lines = LineFilters(operators.filters, caller(operators.calling, batch.sparkSession))
-        return self._matching(batch, shipped, keep=keep, schema=self.given, read=read, operators=lines)
+        sent = Sent.of(engine, batch.sparkSession)
+        return match_rows(batch, self._reader(batch), sent, keep=keep, schema=self.given, read=read)
 
     def raw(
         self, events: DataFrame, keep: Sequence[str], *, whole: bool = False
-    ) -> tuple[DataFrame, RawTask, list[DataType]]:
-        """The rows as they are: they are parsed in the worker."""
+    ) -> tuple[DataFrame, Reading, list[DataType]]:
+        """The rows as they are, to be parsed in the worker."""
         kept = [kept_type(path, self.given) for path in keep]
         types = tuple(to_arrow_type(type_, timezone="UTC") for type_ in kept)
-        return events, RawTask(functools.partial(_read_by, self._reader()), tuple(keep), types, self.given), kept
+        return events, Reading(self._reader(), tuple(keep), types, self.given), kept
 
-    def _reader(self) -> Callable[[], Reader]:
+    def _reader(self, batch: DataFrame | None = None) -> Callable[[], Reader]:
+        """The reader of rows in a worker; for a `batch` whose rows are counted, with what is known of these."""
         raise NotImplementedError
 
 
-def _read_by(reader: Callable[[], Reader]) -> Callable[[Any], Iterator[ReadChunk]]:
-    made = reader()
-    return lambda batch: (ReadChunk(*each) for each in made.read(batch))
+class LineSource(_Raw):
+    """JSON lines."""
 
+    def __init__(self, path: str, given: Schema | None, *, max_files: int | None = None) -> None:
+        super().__init__(given)
+        self._path = path
+        self._max_files = max_files
 
-class _Lines(_Raw):
-    def __init__(self, config: JsonlSource, given: Schema | None) -> None:
-        super().__init__(given, functools.partial(match_lines, numbers=_is_one_file(config.path)))
-        self._config = config
-
-    def _reader(self) -> Callable[[], Reader]:
-        return functools.partial(LineReader, LineTask(None, (), self.given, _is_one_file(self._config.path)))
+    def _reader(self, batch: DataFrame | None = None) -> Callable[[], Reader]:
+        before = None if batch is None else rows_before(batch)  # Spark cuts files anywhere: lines are counted first
+        return functools.partial(LineReader, _is_one_file(self._path), before)
 
     def read(self, spark: SparkSession, *, streaming: bool) -> DataFrame:
         # A gzip file cannot be cut anyway. Spark would stop at a damaged one; read by us, it is set aside.
         is_whole = F.col("_metadata.file_name").endswith(".gz") & (F.col("_metadata.file_size") <= _LARGEST_GZIP)
         # Lines end where the local engine ends them; a carriage return alone ends none.
         lines: DataFrame = (
-            _reader(spark, self._config, streaming=streaming)
+            file_reader(spark, self._max_files, streaming=streaming)
             .format("text")
             .option("lineSep", "\n")
-            .load(self._config.path)
+            .load(self._path)
             .where(~is_whole)
             .select(F.col("value").cast("binary"), *_place(F.col("_metadata.file_block_start")))
         )
-        files = _whole_files(spark, self._config, streaming=streaming).where(is_whole)
+        files = _whole_files(spark, self._path, self._max_files, streaming=streaming).where(is_whole)
         return lines.unionAll(files.select(F.col("content").alias("value"), *_place(F.lit(WHOLE))))
 
 
-class _CsvFiles(_Raw):
-    def __init__(self, config: CsvSource, given: Schema | None) -> None:
-        super().__init__(given, functools.partial(match_csv, numbers=_is_one_file(config.path)))
-        self._config = config
+class CsvFileSource(_Raw):
+    """Files of CSV."""
 
-    def _reader(self) -> Callable[[], Reader]:
-        return functools.partial(CsvReader, LineTask(None, (), self.given, _is_one_file(self._config.path)))
+    def __init__(self, path: str, given: Schema | None, *, max_files: int | None = None) -> None:
+        super().__init__(given)
+        self._path = path
+        self._max_files = max_files
+
+    def _reader(self, batch: DataFrame | None = None) -> Callable[[], Reader]:
+        return functools.partial(CsvReader, self.given, _is_one_file(self._path))
 
     def read(self, spark: SparkSession, *, streaming: bool) -> DataFrame:
-        files = _whole_files(spark, self._config, streaming=streaming)
+        files = _whole_files(spark, self._path, self._max_files, streaming=streaming)
         too_large = F.raise_error(
             F.concat(
                 F.col("path"),
@@ -207,25 +182,41 @@ class _CsvFiles(_Raw):
         return files.where(fits).select("content", F.col("_metadata.file_path").alias("path"))
 
 
-class _Records(_Raw):
-    def __init__(self, config: KafkaSource, given: Schema | None) -> None:
-        super().__init__(given, match_records)
-        self._config = config
+class RecordSource(_Raw):
+    """Records of Kafka."""
 
-    def _reader(self) -> Callable[[], Reader]:
+    def __init__(
+        self,
+        given: Schema | None,
+        *,
+        servers: Sequence[str],
+        topics: Sequence[str],
+        starting: str = "earliest",
+        max_offsets: int | None = None,
+        options: Mapping[str, str] | None = None,
+        secrets: Mapping[str, SecretStr] | None = None,
+    ) -> None:
+        super().__init__(given)
+        self._servers = servers
+        self._topics = topics
+        self._starting = starting
+        self._max_offsets = max_offsets
+        self._options = dict(options or {})
+        self._secrets = dict(secrets or {})
+
+    def _reader(self, batch: DataFrame | None = None) -> Callable[[], Reader]:
         return RecordReader
 
     def read(self, spark: SparkSession, *, streaming: bool) -> DataFrame:
-        config = self._config
         options = {
-            "startingOffsets": config.starting,
-            **config.options,
-            **{name: value.get_secret_value() for name, value in config.secret_options().items()},
-            "kafka.bootstrap.servers": ",".join(config.servers),
-            "subscribe": ",".join(config.topics),
+            "startingOffsets": self._starting,
+            **self._options,
+            **{name: value.get_secret_value() for name, value in self._secrets.items()},
+            "kafka.bootstrap.servers": ",".join(self._servers),
+            "subscribe": ",".join(self._topics),
         }
-        if streaming and config.max_offsets_per_trigger is not None:
-            options["maxOffsetsPerTrigger"] = str(config.max_offsets_per_trigger)
+        if streaming and self._max_offsets is not None:
+            options["maxOffsetsPerTrigger"] = str(self._max_offsets)
         if not streaming:
             options["startingOffsets"] = "earliest"  # what is there, as a whole, begins at its beginning
         reader: Any = spark.readStream if streaming else spark.read
@@ -236,68 +227,58 @@ class _Records(_Raw):
 # ---------------------------------------------------------------- tables of Spark
 
 
-class _Table(Source):
-    def __init__(self, config: ParquetSource | DeltaSource | JdbcSource | RateSource, given: Schema | None) -> None:
-        super().__init__(given)
-        self._config = config
+class StoredTable(Protocol):
+    """What Spark reads as a table; where it has an `id`, that is the column by which events are called."""
 
     def read(self, spark: SparkSession, *, streaming: bool) -> DataFrame:
-        config = self._config
-        if isinstance(config, ParquetSource):
-            reader: Any = _reader(spark, config, streaming=streaming)
-            if streaming:
-                reader = reader.schema(_stored(spark, config))
-            return reader.parquet(config.path)  # type: ignore[no-any-return]
-        if isinstance(config, DeltaSource):
-            return _delta(spark, config, streaming=streaming)
-        if isinstance(config, JdbcSource):
-            return _database(spark, config)
-        return spark.readStream.format("rate").option("rowsPerSecond", config.rows_per_second).load()
+        """What is there, or a stream of what comes."""
+
+    def columns(self, spark: SparkSession) -> StructType:
+        """The columns that `read` gives, known before anything is read."""
+
+
+class TableSource(Source):
+    """A table of Spark, which knows its columns."""
+
+    def __init__(self, table: StoredTable, given: Schema | None) -> None:
+        super().__init__(given)
+        self._table = table
+
+    def read(self, spark: SparkSession, *, streaming: bool) -> DataFrame:
+        return self._table.read(spark, streaming=streaming)
 
     def schema(self, spark: SparkSession) -> Schema:
         """That of the table; what is given counts more."""
-        own = schema_of(self._columns(spark))
+        own = schema_of(self._table.columns(spark))
         if self.given is None:
             return own
         return Schema({**own, **self.given}, closed=False, mixed=self.given.mixed)
 
     def check_kept(self, spark: SparkSession, keep: Sequence[str]) -> None:
-        """Every one is a column, or in one, or in the given schema: then it may come yet."""
+        """PipelineError unless each is a column, or in one, or in the given schema: then it may come yet."""
         if not keep:
             return
-        stored, given = spark.createDataFrame([], self._columns(spark)), self.given or _OPEN
+        stored = spark.createDataFrame([], self._table.columns(spark))
+        given = _OPEN if self.given is None else self.given
         unknown = [path for path in keep if _found(stored, path) is None and given.type_of(path) is None]
         if unknown:
             known = list(dict.fromkeys([*stored.columns, *schema_of(stored.schema)]))
             raise PipelineError("\n".join(_not_kept(path, known) for path in unknown))
 
-    def _columns(self, spark: SparkSession) -> StructType:
-        if isinstance(self._config, ParquetSource):
-            return _stored(spark, self._config)
-        return self.read(spark, streaming=isinstance(self._config, RateSource)).schema
-
     def outcomes(
         self,
         batch: DataFrame,
-        shipped: Shipped,
+        engine: Engine,
         keep: Sequence[str],
-        schema: Schema,
         *,
         read: Accumulator[int] | None = None,
-        operators: Ready | None = None,
     ) -> DataFrame:
         # Only a schema that somebody wrote can be broken: then rows are carried along, to be shown if they are.
         row = F.struct("*") if self.given is not None else F.lit(None).cast("struct<none:string>")
         carried = [self._event(batch).alias("_event"), row.alias("_row")]
         kept = [_kept(batch, path).alias(f"_{number}") for number, path in enumerate(keep)]
-        found = match(
-            batch,
-            shipped if operators is None else operators,
-            keep=[*carried, *kept],
-            subscribers=True,
-            rejects="keep",
-            id=None if operators is None else self._event(batch),
-        )
+        wanted = Wanted([*carried, *kept], subscribers=True, rejects=True, id=self._event(batch))
+        found = matched(batch, engine, wanted)
         rejected = F.col("reason").isNotNull()
         return found.select(
             F.when(~rejected, F.col("_event")).alias("event"),
@@ -305,7 +286,7 @@ class _Table(Source):
             "subscriber",
             F.when(~rejected, F.lit("match")).alias("kind"),
             F.when(~rejected, F.col("version")).alias("version"),
-            *([] if operators is None else [F.col(BINDINGS)]),
+            *(F.col(name) for name in found.columns if name == BINDINGS),
             *(F.when(~rejected, F.col(f"_{number}")).alias(path) for number, path in enumerate(keep)),
             F.when(rejected, F.col("_event")).alias("place"),
             "reason",
@@ -314,8 +295,8 @@ class _Table(Source):
 
     def raw(
         self, events: DataFrame, keep: Sequence[str], *, whole: bool = False
-    ) -> tuple[DataFrame, RawTask, list[DataType]]:
-        """All columns that patterns may look at (they may change), under numbers; what events are called and kept."""
+    ) -> tuple[DataFrame, Reading, list[DataType]]:
+        """All columns that patterns may read (they may change), by numbers; names of events; columns to keep."""
         schema = self.schema(events.sparkSession)
         read = [
             ColumnRead(path, type_)
@@ -333,18 +314,18 @@ class _Table(Source):
         own = self._own_id(events)
         rows = events.select(
             *(each.column.alias(sent_as(number)) for number, each in enumerate(sent)),
-            (F.lit(None).cast("string") if own is None else own).alias(OWN),
-            self._event(events).alias(NAME),
+            (F.lit(None).cast("string") if own is None else own).alias(ID),
+            self._event(events).alias(CALLED),
             *(_kept(events, path).alias(carried_as(number)) for number, path in enumerate(keep)),
         )
         kept = [rows.schema[carried_as(number)].dataType for number in range(len(keep))]
         types = tuple(to_arrow_type(type_, timezone="UTC") for type_ in kept)
-        reader = functools.partial(TableReader, tuple(each.name for each in sent), tuple(keep))
-        return rows, RawTask(reader, tuple(keep), types, None), kept
+        reader = functools.partial(TableReader, tuple(each.name for each in sent), len(keep))
+        return rows, Reading(reader, tuple(keep), types, None), kept
 
     def _own_id(self, batch: DataFrame) -> Column | None:
         """The id that events have of their own, as text."""
-        wanted = getattr(self._config, "id", None) or "id"
+        wanted = getattr(self._table, "id", None) or "id"
         if wanted not in batch.columns or isinstance(batch.schema[wanted].dataType, StructType | ArrayType | MapType):
             return None
         stored = batch.schema[wanted].dataType
@@ -353,7 +334,7 @@ class _Table(Source):
     def _event(self, batch: DataFrame) -> Column:
         """The id of an event, as text; a digest of the row where it has none."""
         digest = F.substring(F.sha2(F.to_json(F.struct("*")), 256), 1, _DIGITS)
-        wanted = getattr(self._config, "id", None)
+        wanted = getattr(self._table, "id", None)
         if wanted is None and "id" not in batch.columns:
             return digest
         name = wanted or "id"
@@ -382,59 +363,14 @@ def _found(rows: DataFrame, path: str) -> Column | None:
 
 
 def _not_kept(path: str, known: Sequence[str]) -> str:
-    near = meant(path, known)
+    near = similar_name(path, known)
     hint = f'did you mean "{near}"?' if near else f"take it out; there are {shortened(', '.join(known), 200)}"
     return f'`keep`: the source has no column "{shortened(path)}"\nHint: {hint}'
 
 
-def _stored(spark: SparkSession, config: ParquetSource) -> StructType:
-    try:
-        return spark.read.parquet(config.path).schema
-    except AnalysisException as error:
-        raise PipelineError(
-            f"{config.path} does not say which columns its events have: {str(error).splitlines()[0]}\n"
-            "Hint: a stream of Parquet files begins with at least one file there"
-        ) from None
-
-
-def _delta(spark: SparkSession, config: DeltaSource, *, streaming: bool) -> DataFrame:
-    reader: Any = (spark.readStream if streaming else spark.read).format("delta").options(**config.options)
-    if streaming and config.max_files_per_trigger is not None:
-        reader = reader.option("maxFilesPerTrigger", config.max_files_per_trigger)
-    return reader.load(config.path) if config.path is not None else reader.table(config.table)  # type: ignore[no-any-return]
-
-
-def _database(spark: SparkSession, config: JdbcSource) -> DataFrame:
-    options: dict[str, Any] = {**config.options, "url": config.url}
-    options |= {"query": config.query} if config.query is not None else {"dbtable": config.table}
-    driver = config.driver or driver_of(config.url)
-    for name, value in (("driver", driver), ("user", config.user), ("fetchsize", config.fetch_size)):
-        if value is not None:
-            options[name] = value
-    if config.password is not None:
-        options["password"] = config.password.get_secret_value()
-    if (part := config.partition) is not None:
-        options |= {
-            "partitionColumn": part.column,
-            "lowerBound": str(part.lower),
-            "upperBound": str(part.upper),
-            "numPartitions": part.count,
-        }
-    return spark.read.format("jdbc").options(**options).load()
-
-
-def _reader(spark: SparkSession, config: JsonlSource | CsvSource | ParquetSource, *, streaming: bool) -> Any:
-    if not streaming:
-        return spark.read
-    reader = spark.readStream
-    if config.max_files_per_trigger is not None:
-        reader = reader.option("maxFilesPerTrigger", config.max_files_per_trigger)
-    return reader
-
-
-def _whole_files(spark: SparkSession, config: JsonlSource | CsvSource, *, streaming: bool) -> DataFrame:
-    reader = _reader(spark, config, streaming=streaming)
-    found: DataFrame = reader.format("binaryFile").schema(_FILE).load(config.path)
+def _whole_files(spark: SparkSession, path: str, max_files: int | None, *, streaming: bool) -> DataFrame:
+    reader = file_reader(spark, max_files, streaming=streaming)
+    found: DataFrame = reader.format("binaryFile").schema(_FILE).load(path)
     return found
 
 

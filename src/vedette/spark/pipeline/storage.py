@@ -1,4 +1,4 @@
-"""Small files and snapshots beside a checkpoint: written whole or not at all, and surely there once written."""
+"""Storage of small files and snapshots beside a checkpoint: written whole or not at all, and durable."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from vedette.errors import PipelineError
-from vedette.matching.matcher import Matcher
-from vedette.matching.snapshot_files import MANIFEST, is_snapshot
+from vedette.filters.matcher import Matcher
+from vedette.filters.snapshot_files import MANIFEST, is_snapshot
 
 
 class Storage(Protocol):
@@ -18,35 +18,35 @@ class Storage(Protocol):
 
     @property
     def name(self) -> str:
-        """How messages call it."""
+        """The name of the folder in messages."""
 
     def lock(self) -> None:
-        """Nobody else may write here while this process lives; PipelineError if somebody does."""
+        """Lock the folder for this process; PipelineError if another one holds it."""
 
     def unlock(self) -> None:
-        """Others may write here again."""
+        """Release the lock."""
 
     def read(self, name: str) -> bytes | None:
-        """A file, or None if there is none."""
+        """The content of a file, or None if there is none."""
 
     def write(self, name: str, content: bytes) -> None:
-        """A file, in one step, in place of an older one."""
+        """Write a file in one step, in place of an older one."""
 
     def names(self, folder: str) -> list[str]:
-        """What a folder holds, sorted; nothing if it is not there."""
+        """Names in a folder, sorted; none if it does not exist."""
 
     def remove(self, name: str) -> None:
-        """A file, or a folder with all that is in it; nothing happens if it is not there."""
+        """Remove a file, or a folder with all that is in it, if it exists."""
 
     def keep(self, matcher: Matcher, name: str) -> None:
-        """A snapshot, unless it is there already."""
+        """Save a snapshot, unless it is there already."""
 
     def open(self, name: str) -> Matcher:
         """The matcher of a snapshot; SnapshotError if it cannot be read."""
 
 
 class LocalStorage:
-    """A folder on a file system of this machine, or one that looks like it."""
+    """A folder on a file system of this machine, or one that behaves like it."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -58,7 +58,7 @@ class LocalStorage:
         return str(self._root)
 
     def lock(self) -> None:
-        """By the operating system, which lets go of it when the process ends, however it ends."""
+        """Lock by the operating system, which releases it when the process ends, however it ends."""
         place = self._root / "vedette" / "lock"
         place.parent.mkdir(parents=True, exist_ok=True)
         file = place.open("ab")
@@ -70,25 +70,25 @@ class LocalStorage:
                 f"another process is running with the checkpoint {self._root}\n"
                 "Hint: wait for it or stop it; two pipelines cannot share a checkpoint"
             ) from None
-        except OSError:  # a file system without locks: then nobody watches over it but Spark
+        except OSError:  # a file system without locks: then only Spark notices a second process
             pass
         self._lock = file
 
     def unlock(self) -> None:
-        """Closing the file is enough."""
+        """Release the lock, by closing its file."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
 
     def read(self, name: str) -> bytes | None:
-        """As it is on the disk."""
+        """The content of a file, or None if there is none."""
         try:
             return (self._root / name).read_bytes()
         except FileNotFoundError:
             return None
 
     def write(self, name: str, content: bytes) -> None:
-        """Written beside, brought to the disk, renamed; then the folder is brought to the disk."""
+        """Write a new file, flush it, rename it; then flush the folder."""
         path = self._root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = path.with_name(f".{path.name}.new")
@@ -100,14 +100,14 @@ class LocalStorage:
         _to_disk(path.parent)
 
     def names(self, folder: str) -> list[str]:
-        """Without what is only being written."""
+        """Names in a folder, without unfinished files."""
         try:
             return sorted(each for each in os.listdir(self._root / folder) if not each.startswith("."))
         except FileNotFoundError:
             return []
 
     def remove(self, name: str) -> None:
-        """Folders step aside first, so that a snapshot is never seen half removed."""
+        """Remove a file or folder; folders are renamed first, so that a snapshot is never seen half removed."""
         path = self._root / name
         if not path.is_dir():
             path.unlink(missing_ok=True)
@@ -118,7 +118,7 @@ class LocalStorage:
         shutil.rmtree(aside)
 
     def keep(self, matcher: Matcher, name: str) -> None:
-        """Snapshots are written beside and renamed by those who know how."""
+        """Save a snapshot, which is written beside and renamed, and flush it to the disk."""
         folder = self._root / name
         if is_snapshot(folder):
             return
@@ -130,12 +130,12 @@ class LocalStorage:
         _to_disk(folder.parent)
 
     def open(self, name: str) -> Matcher:
-        """Every byte is checked: it lay there while a machine may have crashed."""
-        return Matcher.open(self._root / name, verify=True)
+        """Open a snapshot and check every byte: the machine may have crashed since it was written."""
+        return Matcher.open(self._root / name)
 
 
 def _to_disk(path: Path) -> None:
-    """What is known of a file or folder survives a crash of the machine from now on."""
+    """Flush a file or folder to the disk, so that it survives a crash of the machine."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,1 +1,1 @@
-"""Where notifications go, and how each place gets them once."""
+"""The sinks of pipelines, and how each gets every notification once."""

@@ -1,4 +1,4 @@
-"""The terminal, for trials: the first rows of each batch as a table, and how many there were."""
+"""Sink for trials: prints the first rows of each batch as a table, and how many there were."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from vedette.spark.pipeline.jobs import described
+from vedette.spark.pipeline.job_descriptions import described
 from vedette.spark.pipeline.sinks.base import Batch, Delivery
 
 _ID_SHOWN = 8  # of its digits, where there is no room for all
@@ -19,22 +19,19 @@ _UNBOUND = 1 << 20  # columns of a terminal on which everything fits
 
 
 class TerminalSink:
-    """Prints; what was printed before a crash is printed again after it. Quiet: it prints nothing."""
+    """Prints batches; one that was printed before a crash is printed again after it."""
 
     delivery: Delivery = "at least once"
 
-    def __init__(self, name: str, *, rows: int = 20, quiet: bool = False) -> None:
+    def __init__(self, name: str, *, rows: int = 20) -> None:
         self.name = name
         self._rows = rows
-        self._quiet = quiet
 
     def check(self, spark: SparkSession, *, streaming: bool) -> None:
-        """There is always a terminal, or something that stands for it."""
+        """Nothing to check: there is always a standard output."""
 
     def write(self, notifications: DataFrame, batch: Batch) -> None:
         """Print the first rows; an empty batch gets one line."""
-        if self._quiet:
-            return
         with described(notifications.sparkSession, batch.doing(f"show {self.name}")):
             count = notifications.count()
             shown = notifications.limit(self._rows).collect() if count else []
@@ -49,7 +46,7 @@ class TerminalSink:
 
 
 def _fitting(columns: Sequence[str], rows: Sequence[Row], console: Console) -> tuple[Table, Sequence[str]]:
-    """A table with one line a row, and the columns that it leaves out so that the others have room."""
+    """A table with one line for each row, and the columns that it leaves out so that the others have room."""
     least = ("event", "id") if "reason" in columns else ("version", "kind", "id")  # the first of them least of all
     order = sorted(columns, key=lambda name: (name in least, name == "id"))
     unbound = console.options.update(width=_UNBOUND)
@@ -79,7 +76,7 @@ def _table(columns: Sequence[str], rows: Sequence[Row], *, id_width: int | None)
 
 
 def _cell(value: object) -> Text:
-    """On one line, and as `Text`: what looks like markup in an event is no markup."""
+    """A value on one line, as `Text`: what looks like markup in an event is no markup."""
     text = "" if value is None else str(value)
     if not text.isprintable():
         text = "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)

@@ -1,4 +1,4 @@
-"""A database as the driver speaks to it: identifiers, statements, transactions. JDBC, as Spark itself goes there."""
+"""A JDBC connection, made as Spark makes its own: identifiers, statements, transactions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DRIVERS = {
 
 
 def driver_of(url: str) -> str | None:
-    """The Java class that the address of a database suggests."""
+    """The Java class of the driver for the address of a database, or None."""
     kind = url.removeprefix("jdbc:").partition(":")[0].lower()
     return _DRIVERS.get(kind)
 
@@ -45,7 +45,7 @@ def table_parts(table: str) -> list[str]:
 
 
 class Connection:
-    """An open connection. Every statement commits by itself, but for those inside `transaction`."""
+    """An open connection. Every statement commits by itself, except inside `transaction`."""
 
     def __init__(self, connection: Any, dialect: Any) -> None:
         self._connection = connection
@@ -55,7 +55,7 @@ class Connection:
         self._lower = bool(metadata.storesLowerCaseIdentifiers())
 
     def folded(self, name: str) -> str:
-        """A name as the database stores it where people write it without quotes."""
+        """A name as the database stores it if it is written without quotes."""
         if not _REGULAR.fullmatch(name):
             return name
         return name.upper() if self._upper else name.lower() if self._lower else name
@@ -97,7 +97,7 @@ class Connection:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """What is executed inside happens as a whole, or not at all if something is raised."""
+        """A transaction, as a context: rolled back if something is raised."""
         self._connection.setAutoCommit(False)
         try:
             yield
@@ -120,7 +120,7 @@ class Connection:
 
 @contextmanager
 def connected(spark: SparkSession, options: Mapping[str, str]) -> Iterator[Connection]:
-    """A connection with the options of Spark's JDBC writer, closed afterwards; what goes wrong is a DeliveryError."""
+    """A connection with the options of Spark's JDBC writer, as a context; errors become a DeliveryError."""
     jvm: Any = spark._jvm
     url = options["url"]
     connection: Any = None

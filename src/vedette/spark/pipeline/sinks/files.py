@@ -21,7 +21,7 @@ from typing import Literal
 from pyspark.sql import DataFrame, SparkSession
 
 from vedette.errors import DeliveryError, FileError
-from vedette.spark.pipeline.jobs import described
+from vedette.spark.pipeline.job_descriptions import described
 from vedette.spark.pipeline.sinks.base import Batch, Delivery
 from vedette.spark.pipeline.sinks.hadoop import FileSystem
 from vedette.spark.pipeline.sinks.rows import as_json, typed
@@ -31,7 +31,7 @@ _OURS = re.compile(r"part-.*|batch=\d+|_SUCCESS|_empty|_owner|_staging|_written|
 
 
 class FolderSink:
-    """A folder of files; a batch is in it with all of its rows or not at all, and once."""
+    """A folder of files; each batch is in it once, with all of its rows or not at all."""
 
     delivery: Delivery = "exactly once"
 
@@ -42,7 +42,7 @@ class FolderSink:
         self._replace = replace
 
     def check(self, spark: SparkSession, *, streaming: bool) -> None:
-        """For one run, that its folder can appear; for a stream, that what is there are batches."""
+        """Check that the folder can be made (one run), or holds nothing but batches (a stream)."""
         files = FileSystem(spark, self.path)
         names = files.names(self.path)
         if files.exists(self.path) and not files.is_folder(self.path):
@@ -67,7 +67,7 @@ class FolderSink:
             )
 
     def write(self, notifications: DataFrame, batch: Batch) -> None:
-        """Write aside, then rename; a micro-batch that is there already is left as it is."""
+        """Write to a staging folder, then rename; a micro-batch that is there already is left as it is."""
         spark = notifications.sparkSession
         with described(spark, batch.doing(f"write {self.name}")):
             if batch.number is None:
@@ -111,7 +111,7 @@ class FolderSink:
         files.delete(former)
 
     def _stage(self, rows: DataFrame, staging: str, files: FileSystem, *, keep_empty: bool = False) -> bool:
-        """Write the rows there, without files that hold none; False if there are no rows at all."""
+        """Write the rows to the staging folder, without empty files; False if there are no rows at all."""
         if self._format == "parquet":
             typed(rows).write.parquet(staging)
         else:
@@ -133,7 +133,7 @@ class FolderSink:
         return files.parquet_rows(file) == 0 if self._format == "parquet" else files.size(file) == 0
 
     def _own(self, rows: DataFrame, batch: Batch, files: FileSystem) -> None:
-        """Make sure that the batches there are of this stream: of another one, their numbers would mean other rows."""
+        """Check that the batches in the folder are of this stream: those of another have the same numbers."""
         if "batch" in (name.lower() for name in rows.columns):
             raise FileError(
                 f"the sink {self.name} cannot keep an attribute called batch: readers take the number in the folder's "

@@ -1,4 +1,4 @@
-"""Files wherever Spark writes them: a disk, HDFS, an object store. Through Hadoop, as Spark itself goes there."""
+"""Files on any file system that Spark can write to, through Hadoop: a disk, HDFS, an object store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _AT_ONCE = ("file", "hdfs", "viewfs")
 
 
 class FileSystem:
-    """The file system of one place, and what a sink asks of it. Paths are texts, absolute or with a scheme."""
+    """The file system of a path. Paths are texts, absolute or with a scheme."""
 
     def __init__(self, spark: SparkSession, place: str) -> None:
         jvm: Any = spark._jvm
@@ -24,7 +24,7 @@ class FileSystem:
 
     @property
     def moves_at_once(self) -> bool:
-        """Folders are renamed in one step; object stores copy file after file instead."""
+        """Whether folders are renamed in one step; object stores copy file after file instead."""
         return str(self._files.getUri().getScheme()).lower() in _AT_ONCE
 
     def exists(self, path: str) -> bool:
@@ -32,7 +32,7 @@ class FileSystem:
         return bool(self._files.exists(self._path(path)))
 
     def names(self, folder: str) -> list[str]:
-        """What is in a folder, sorted; nothing if it is not there."""
+        """Names in a folder, sorted; none if it does not exist."""
         if not self.exists(folder):
             return []
         return sorted(str(status.getPath().getName()) for status in self._files.listStatus(self._path(folder)))
@@ -46,7 +46,7 @@ class FileSystem:
         return int(self._files.getFileStatus(self._path(path)).getLen())
 
     def parquet_rows(self, path: str) -> int:
-        """How many rows a Parquet file holds, by its footer."""
+        """Number of rows of a Parquet file, from its footer."""
         file = self._jvm.org.apache.parquet.hadoop.util.HadoopInputFile.fromPath(self._path(path), self._configuration)
         reader = self._jvm.org.apache.parquet.hadoop.ParquetFileReader.open(file)
         try:
@@ -55,7 +55,7 @@ class FileSystem:
             reader.close()
 
     def read(self, path: str) -> str:
-        """A small file's text."""
+        """The text of a small file."""
         stream = self._files.open(self._path(path))
         try:
             return bytes(stream.readAllBytes()).decode()
@@ -63,7 +63,7 @@ class FileSystem:
             stream.close()
 
     def create(self, path: str, text: str = "") -> None:
-        """A small file; its folders are made if need be."""
+        """Write a small file, and make its folders."""
         stream = self._files.create(self._path(path), True)
         try:
             stream.write(text.encode())
@@ -71,19 +71,19 @@ class FileSystem:
             stream.close()
 
     def upload(self, file: Path, path: str) -> None:
-        """A file of this machine, in place of what is there."""
+        """Copy a file of this machine, in place of an older one."""
         self._files.copyFromLocalFile(False, True, self._path(file.as_uri()), self._path(path))
 
     def download(self, path: str, file: Path) -> None:
-        """A file, to this machine."""
+        """Copy a file to this machine."""
         self._files.copyToLocalFile(False, self._path(path), self._path(file.as_uri()), True)
 
     def make_folder(self, path: str) -> None:
-        """A folder, and those it is in."""
+        """Make a folder, and those that it is in."""
         self._files.mkdirs(self._path(path))
 
     def settle(self, folder: str) -> None:
-        """A local folder is on the disk with all its files, should the power fail; others see to that themselves."""
+        """Flush a local folder with all its files to the disk; other file systems do that themselves."""
         here = Path(str(self._path(folder).toUri().getPath()))
         if str(self._files.getUri().getScheme()) != "file" or not here.is_dir():
             return
@@ -95,10 +95,10 @@ class FileSystem:
                 os.close(descriptor)
 
     def delete(self, path: str) -> None:
-        """Take away a file or a folder with all that is in it, if it is there."""
+        """Delete a file, or a folder with all that is in it, if it exists."""
         self._files.delete(self._path(path), True)
 
     def move(self, source: str, target: str) -> bool:
-        """Rename, one step on disks and on HDFS; False if there is something at the target, or it was refused."""
+        """Rename, in one step on disks and on HDFS; False if the target exists, or it was refused."""
         # Hadoop would put the source into a folder that is there already, which is never what is meant.
         return not self.exists(target) and bool(self._files.rename(self._path(source), self._path(target)))

@@ -1,7 +1,7 @@
-"""A table of a database, exactly once: rows go to a table aside, then into place in one transaction.
+"""Sink of a database table, exactly once: rows go to a staging table, then into place in one transaction.
 
-That transaction also writes a row into `vedette_batches`, beside the table: which batches of which stream are in it.
-A batch that is recorded there is not written again.
+That transaction also writes a row into `vedette_batches`, beside the table: which batches of which stream are in it. A
+batch that is recorded there is not written again.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from pydantic import SecretStr
 from pyspark.sql import DataFrame, SparkSession
 
 from vedette.errors import DeliveryError
-from vedette.spark.pipeline.config import JdbcSink
-from vedette.spark.pipeline.jobs import described
+from vedette.spark.pipeline.job_descriptions import described
 from vedette.spark.pipeline.sinks.base import Batch, Delivery
 from vedette.spark.pipeline.sinks.database import Connection, connected, driver_of, table_parts
 from vedette.spark.pipeline.sinks.rows import flat
@@ -26,7 +25,7 @@ _SHORT = {"id": "VARCHAR(32)", "kind": "VARCHAR(32)", "version": "VARCHAR(64)"}
 
 
 class TableSink:
-    """Rows in a table, which is made if it is not there; with one that is, columns are found by their names."""
+    """Writes rows into a table, which is made if it does not exist; else its columns are found by their names."""
 
     delivery: Delivery = "exactly once"
 
@@ -49,21 +48,8 @@ class TableSink:
         own = {"url": url, "driver": driver, "user": user}
         self._options = {**(options or {}), **{key: value for key, value in own.items() if value is not None}}
 
-    @classmethod
-    def of(cls, name: str, config: JdbcSink) -> TableSink:
-        """As a pipeline file describes it."""
-        return cls(
-            name,
-            url=config.url,
-            table=config.table,
-            driver=config.driver,
-            user=config.user,
-            password=config.password,
-            options=config.options,
-        )
-
     def check(self, spark: SparkSession, *, streaming: bool) -> None:
-        """That the database lets us in."""
+        """Check that the database can be connected to."""
         with connected(spark, self._writer_options()):
             pass
 
@@ -142,7 +128,7 @@ class TableSink:
         return batch.pipeline, self.name, batch.checkpoint or "-", batch.number  # some take an empty text for NULL
 
     def _beside(self, connection: Connection, table: str) -> str:
-        """A table of our own in the schema of the one that is written."""
+        """A table of our own, in the schema of the one that is written."""
         return connection.table(".".join([*self._parts[:-1], table]))
 
     def _digest(self, batch: Batch) -> str:

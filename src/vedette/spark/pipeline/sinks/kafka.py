@@ -1,4 +1,4 @@
-"""A topic of Kafka: one record per notification, its value a JSON object."""
+"""Sink of a Kafka topic: one record for each notification, its value a JSON object."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from vedette.errors import DeliveryError
-from vedette.spark.pipeline.config import KafkaSink
-from vedette.spark.pipeline.jobs import described
+from vedette.spark.pipeline.job_descriptions import described
 from vedette.spark.pipeline.routing import named
 from vedette.spark.pipeline.sinks.base import Batch, Delivery
 from vedette.spark.pipeline.sinks.rows import as_json
@@ -19,10 +18,10 @@ _CONNECTOR = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
 
 
 class TopicSink:
-    """Records in a topic. Spark's writer knows no transactions: a batch that is written again is there twice.
+    """Writes records to a topic. Spark's writer has no transactions: a batch that is written again is there twice.
 
-    The id of a notification is its record's header `id`, and the key unless another column is chosen; with it as key,
-    a compacted topic forgets the second copy.
+    The id of a notification is its record's header `id`, and the key unless another column is chosen; with it as key, a
+    compacted topic forgets the second copy.
     """
 
     delivery: Delivery = "at least once"
@@ -45,20 +44,8 @@ class TopicSink:
         self._options = dict(options or {})
         self._secrets = dict(secrets or {})
 
-    @classmethod
-    def of(cls, name: str, config: KafkaSink) -> TopicSink:
-        """As a pipeline file describes it."""
-        return cls(
-            name,
-            servers=",".join(config.servers),
-            topic=config.topic,
-            key=config.key,
-            options=config.options,
-            secrets=config.secret_options(),
-        )
-
     def check(self, spark: SparkSession, *, streaming: bool) -> None:
-        """That Spark's connector is there."""
+        """Check that Spark's connector is there."""
         jvm = spark._jvm
         assert jvm is not None
         try:

@@ -1,4 +1,4 @@
-"""How rows are written as JSON: alike in files, in topics, in requests and in columns of databases."""
+"""Rows as JSON, in the same way for files, topics, requests and columns of databases."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PLAIN = (StringType, NumericType, BooleanType, BinaryType, DateType, TimestampT
 
 
 def as_json(rows: DataFrame) -> Column:
-    """One JSON object per row, with the columns that are not null; texts that are JSON stand last, as they are."""
+    """One JSON object for each row, with the columns that are not null; those that are JSON come last, as they are."""
     marked = [field.name for field in rows.schema.fields if _is_json(field)]
     text = F.to_json(F.struct(*(named(name) for name in rows.columns if name not in marked)), _OPTIONS)
     for name in marked:
@@ -43,7 +43,7 @@ def as_json(rows: DataFrame) -> Column:
 
 
 def flat(rows: DataFrame) -> DataFrame:
-    """The rows with nested columns as JSON texts and rare types as texts, for places that know only plain values."""
+    """The rows with nested columns as JSON and rare types as texts, for sinks that know only plain values."""
     columns = []
     for field in rows.schema.fields:
         column = named(field.name)
@@ -58,7 +58,7 @@ def flat(rows: DataFrame) -> DataFrame:
 def typed(rows: DataFrame) -> DataFrame:
     """The rows with columns of nothing but nulls as texts, for formats in which every column has a type.
 
-    Marks are for this program alone: whoever reads the columns again sees texts.
+    Marks in the metadata are removed, as they are for this program alone.
     """
     changed = {}
     for field in rows.schema.fields:

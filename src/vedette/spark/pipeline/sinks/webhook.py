@@ -1,8 +1,8 @@
-"""POST requests: JSON arrays of notifications, sent by the executors, again and again until they are taken.
+"""Sink of POST requests: JSON arrays of notifications, sent by the executors, with retries.
 
 A request that fails for good fails the batch, which is then sent again when the pipeline is started again: at least
 once. Which notifications share a request follows from their ids alone, so a request that is sent again has the same
-body and the same `Idempotency-Key`, and the receiver can know it.
+body and the same `Idempotency-Key`, by which the receiver can recognise it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from urllib3.response import BaseHTTPResponse
 from urllib3.util.retry import Retry
 
 from vedette.errors import DeliveryError
-from vedette.spark.pipeline.config import WebhookSink
-from vedette.spark.pipeline.jobs import described
+from vedette.spark.pipeline.job_descriptions import described
 from vedette.spark.pipeline.sinks.base import Batch, Delivery
 from vedette.spark.pipeline.sinks.rows import as_json
 
@@ -32,19 +31,19 @@ _SENT = "problem string"
 
 
 class _Attempts(Retry):
-    """Tries again after 429, 5xx and lost connections, no sooner than the receiver asks for."""
+    """Retries after 429, 5xx and lost connections, no sooner than the receiver asks for."""
 
     RETRY_AFTER_STATUS_CODES = frozenset({429, 503})  # not 413: a body that is too large stays so
 
     def get_retry_after(self, response: BaseHTTPResponse) -> float | None:
-        """What the receiver asks for, within reason."""
+        """Seconds that the receiver asks to wait, up to a limit."""
         asked = super().get_retry_after(response)
         return None if asked is None else min(asked, _LONGEST_WAIT)
 
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """Where requests go and how: all that travels to the executors."""
+    """The address and the settings of requests: all that is sent to the executors."""
 
     url: str = field(repr=False)  # may hold a secret itself, as addresses of chat rooms do
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -55,11 +54,11 @@ class Receiver:
 
     @property
     def host(self) -> str:
-        """What may be said of the address."""
+        """The host of the address, which may be shown in messages."""
         return urlsplit(self.url).hostname or "?"
 
     def send(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Post the rows (id, JSON) of a partition; one row comes back if a request failed for good: why."""
+        """Post the rows (id, JSON) of a partition; returns one row, the reason, if a request failed for good."""
         pool = urllib3.PoolManager(num_pools=1, maxsize=1)
         try:
             for ids, bodies in _grouped(batches, self.batch_size):
@@ -101,7 +100,7 @@ class Receiver:
 
 
 class RequestSink:
-    """Notifications by POST."""
+    """Sends notifications by POST."""
 
     delivery: Delivery = "at least once"
 
@@ -109,26 +108,11 @@ class RequestSink:
         self.name = name
         self._receiver = receiver
 
-    @classmethod
-    def of(cls, name: str, config: WebhookSink) -> RequestSink:
-        """As a pipeline file describes it."""
-        secrets = {header: value.get_secret_value() for header, value in config.secret_headers().items()}
-        return cls(
-            name,
-            Receiver(
-                config.url,
-                headers={**config.headers, **secrets},
-                batch_size=config.batch_size,
-                timeout=config.timeout.seconds,
-                retries=config.retries,
-            ),
-        )
-
     def check(self, spark: SparkSession, *, streaming: bool) -> None:
-        """A receiver is not asked for nothing: whether it answers is known with the first request."""
+        """Nothing to check: whether the receiver answers is known with the first request."""
 
     def write(self, notifications: DataFrame, batch: Batch) -> None:
-        """Send all; raises if a request failed for good."""
+        """Send all notifications; an error if a request failed for good."""
         with described(notifications.sparkSession, batch.doing(f"send {self.name}")):
             rows = notifications.select("id", as_json(notifications).alias("body"))
             # By id, so that the same rows make the same requests whichever tasks they came from.
@@ -143,7 +127,7 @@ class RequestSink:
 
 
 def _grouped(batches: Iterable[Any], size: int) -> Iterator[tuple[list[str], list[str]]]:
-    """Ids and bodies, so many at a time, whatever the sizes of the record batches are."""
+    """Ids and bodies in groups of a size, whatever the sizes of the record batches are."""
     ids: list[str] = []
     bodies: list[str] = []
     for batch in batches:
