@@ -1,4 +1,4 @@
-"""A client that waits, and one for asyncio; both make their methods of `vedette.client.calls`."""
+"""The clients `Client` (blocking) and `AsyncClient`; both get their methods from `vedette.client.calls`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 import orjson
 
 from vedette.client import calls
-from vedette.client.calls import Call
-from vedette.client.sse import Heard, Lines
+from vedette.client.calls import ClientRequest
+from vedette.client.sse import ServerSentEvent, SseDecoder
 from vedette.errors import NotInstalled, Refused
 
 try:
@@ -29,7 +29,7 @@ _LONGEST_PAUSE: Final = 30.0
 
 
 class _Client:
-    """What both clients know: where the service is, and how its answers are read."""
+    """The common part of both clients: the address of the service, and the reading of answers."""
 
     def __init__(self, url: str = "http://127.0.0.1:8080", key: str | None = None, *, retries: int = 3) -> None:
         self.url = url.rstrip("/")
@@ -40,17 +40,17 @@ class _Client:
         return f"<{type(self).__name__} of {self.url}>"
 
     @staticmethod
-    def _request(call: Call[T]) -> dict[str, Any]:
+    def _request(call: ClientRequest[T]) -> dict[str, Any]:
         return {"content": call.body, "headers": dict(call.headers), "params": dict(call.params) or None}
 
     @staticmethod
-    def _answer(call: Call[T], answer: httpx.Response) -> T:
+    def _answer(call: ClientRequest[T], answer: httpx.Response) -> T:
         if answer.is_success:
             return call.read(answer.content)
         raise _refused(answer)
 
     def _pause(self, tried: int, answer: httpx.Response | None) -> float | None:
-        """Seconds to wait before the next try; None if there is none."""
+        """Seconds to wait before the next try; None if there is no further one."""
         if tried >= self._retries or (answer is not None and answer.status_code not in _AGAIN):
             return None
         asked = "" if answer is None else answer.headers.get("retry-after", "")
@@ -58,9 +58,9 @@ class _Client:
         return min(_LONGEST_PAUSE, float(asked) if known else 0.2 * 2**tried * (0.5 + random.random()))
 
     def _breaks(self, error: Exception, tried: int, heard: bool) -> float:
-        """Seconds after which a listener comes again; what is final, or never began, is raised.
+        """Seconds before `listen` connects again; final errors, and errors of the first connection, are raised.
 
-        Whoever was connected once waits as long as it takes: services are started anew.
+        After a first connection it retries without limit: services are restarted.
         """
         if isinstance(error, Refused) and error.status not in _AGAIN:
             raise error
@@ -72,7 +72,7 @@ class _Client:
         return {} if last is None else {"Last-Event-ID": last}
 
 
-def _waits(call: Callable[P, Call[T]]) -> Callable[Concatenate[Client, P], T]:
+def _waits(call: Callable[P, ClientRequest[T]]) -> Callable[Concatenate[Client, P], T]:
     @functools.wraps(call)
     def method(self: Client, /, *args: P.args, **options: P.kwargs) -> T:
         return self.send(call(*args, **options))
@@ -80,7 +80,7 @@ def _waits(call: Callable[P, Call[T]]) -> Callable[Concatenate[Client, P], T]:
     return method
 
 
-def _awaits(call: Callable[P, Call[T]]) -> Callable[Concatenate[AsyncClient, P], Awaitable[T]]:
+def _awaits(call: Callable[P, ClientRequest[T]]) -> Callable[Concatenate[AsyncClient, P], Awaitable[T]]:
     @functools.wraps(call)
     def method(self: AsyncClient, /, *args: P.args, **options: P.kwargs) -> Awaitable[T]:
         return self.send(call(*args, **options))
@@ -89,7 +89,7 @@ def _awaits(call: Callable[P, Call[T]]) -> Callable[Concatenate[AsyncClient, P],
 
 
 class Client(_Client):
-    """Subscribe, publish, be told.
+    """A client of the service: subscribe, publish, get notifications.
 
     >>> client = Client("http://127.0.0.1:8080", key="vk_…")            # doctest: +SKIP
     >>> mine = client.subscribe("price < 120")                          # doctest: +SKIP
@@ -111,6 +111,11 @@ class Client(_Client):
     unsubscribe = _waits(calls.unsubscribe)
     try_out = _waits(calls.try_out)
     publish = _waits(calls.publish)
+    rejected = _waits(calls.rejected)
+    streams = _waits(calls.streams)
+    grants = _waits(calls.grants)
+    grant = _waits(calls.grant)
+    revoke = _waits(calls.revoke)
     pull = _waits(calls.pull)
     acknowledge = _waits(calls.acknowledge)
     offer = _waits(calls.offer)
@@ -119,8 +124,8 @@ class Client(_Client):
     dead_letters = _waits(calls.dead_letters)
     replay = _waits(calls.replay)
 
-    def send(self, call: Call[T]) -> T:
-        """Make a call; again, if the service is busy or cannot be reached. Refused says what it objects to."""
+    def send(self, call: ClientRequest[T]) -> T:
+        """Make a call, with retries if the service is busy or unreachable. Refused has the service's reason."""
         tried = 0
         while True:
             answer, problem = None, None
@@ -136,18 +141,22 @@ class Client(_Client):
             time.sleep(pause)
             tried += 1
 
-    def listen(self, id: str, *, last: str | None = None, reconnect: bool = True) -> Iterator[dict[str, Any]]:
-        """Notifications of a subscription as they come, after the one with the id `last`; it goes on after breaks.
+    def listen(
+        self, id: str, *, last: str | None = None, reconnect: bool = True, peek: bool = False
+    ) -> Iterator[dict[str, Any]]:
+        """Yield notifications of a subscription as they come, after the one with the id `last`; reconnect after breaks.
 
-        One with the kind `dropped` says how many were dropped because nobody read them. Refused when the subscription
-        has ended, and when there was no connection to begin with.
+        Notifications sent here count as delivered, even those in transit when you stop. With `peek` all stay pending
+        until they are acknowledged (`acknowledge`).
+        One with the kind `dropped` has the number dropped because nobody read them. Refused is raised when the
+        subscription has ended, and when the first connection fails.
         """
-        lines, tried, began = Lines(), 0, False
+        lines, tried, began = SseDecoder(), 0, False
         lines.last = last
         while True:
             pause = 0.2
             try:
-                for heard in self._heard(id, lines):
+                for heard in self._heard(id, lines, peek):
                     tried, began = 0, True
                     if heard is not None:
                         yield _told(heard)
@@ -159,9 +168,9 @@ class Client(_Client):
             time.sleep(pause)
             tried += 1
 
-    def _heard(self, id: str, lines: Lines) -> Iterator[Heard | None]:
-        """What is heard; None as soon as the service listens to us."""
-        path, headers = calls.stream_of(id), self._listening(lines.last)
+    def _heard(self, id: str, lines: SseDecoder, peek: bool) -> Iterator[ServerSentEvent | None]:
+        """Read notifications; yields None first, as soon as the service has answered."""
+        path, headers = calls.stream_of(id, peek=peek), self._listening(lines.last)
         with self._http.stream("GET", path, headers=headers, timeout=httpx.Timeout(_TIMEOUT, read=60.0)) as answer:
             if not answer.is_success:
                 answer.read()
@@ -173,7 +182,7 @@ class Client(_Client):
                     yield heard
 
     def close(self) -> None:
-        """End all connections."""
+        """Close all connections."""
         self._http.close()
 
     def __enter__(self) -> Self:
@@ -200,6 +209,11 @@ class AsyncClient(_Client):
     unsubscribe = _awaits(calls.unsubscribe)
     try_out = _awaits(calls.try_out)
     publish = _awaits(calls.publish)
+    rejected = _awaits(calls.rejected)
+    streams = _awaits(calls.streams)
+    grants = _awaits(calls.grants)
+    grant = _awaits(calls.grant)
+    revoke = _awaits(calls.revoke)
     pull = _awaits(calls.pull)
     acknowledge = _awaits(calls.acknowledge)
     offer = _awaits(calls.offer)
@@ -208,8 +222,8 @@ class AsyncClient(_Client):
     dead_letters = _awaits(calls.dead_letters)
     replay = _awaits(calls.replay)
 
-    async def send(self, call: Call[T]) -> T:
-        """Make a call; again, if the service is busy or cannot be reached. Refused says what it objects to."""
+    async def send(self, call: ClientRequest[T]) -> T:
+        """Make a call, with retries if the service is busy or unreachable. Refused has the service's reason."""
         tried = 0
         while True:
             answer, problem = None, None
@@ -226,15 +240,15 @@ class AsyncClient(_Client):
             tried += 1
 
     async def listen(
-        self, id: str, *, last: str | None = None, reconnect: bool = True
+        self, id: str, *, last: str | None = None, reconnect: bool = True, peek: bool = False
     ) -> AsyncIterator[dict[str, Any]]:
-        """Notifications of a subscription as they come; see `Client.listen`."""
-        lines, tried, began = Lines(), 0, False
+        """Yield notifications of a subscription as they come; see `Client.listen`."""
+        lines, tried, began = SseDecoder(), 0, False
         lines.last = last
         while True:
             pause = 0.2
             try:
-                async for heard in self._heard(id, lines):
+                async for heard in self._heard(id, lines, peek):
                     tried, began = 0, True
                     if heard is not None:
                         yield _told(heard)
@@ -246,9 +260,9 @@ class AsyncClient(_Client):
             await asyncio.sleep(pause)
             tried += 1
 
-    async def _heard(self, id: str, lines: Lines) -> AsyncIterator[Heard | None]:
-        """What is heard; None as soon as the service listens to us."""
-        path, headers = calls.stream_of(id), self._listening(lines.last)
+    async def _heard(self, id: str, lines: SseDecoder, peek: bool) -> AsyncIterator[ServerSentEvent | None]:
+        """Read notifications; yields None first, as soon as the service has answered."""
+        path, headers = calls.stream_of(id, peek=peek), self._listening(lines.last)
         timeout = httpx.Timeout(_TIMEOUT, read=60.0)
         async with self._http.stream("GET", path, headers=headers, timeout=timeout) as answer:
             if not answer.is_success:
@@ -261,7 +275,7 @@ class AsyncClient(_Client):
                     yield heard
 
     async def close(self) -> None:
-        """End all connections."""
+        """Close all connections."""
         await self._http.aclose()
 
     async def __aenter__(self) -> Self:
@@ -271,7 +285,7 @@ class AsyncClient(_Client):
         await self.close()
 
 
-def _told(heard: Heard) -> dict[str, Any]:
+def _told(heard: ServerSentEvent) -> dict[str, Any]:
     return heard.data | ({"kind": "dropped"} if heard.kind == "dropped" else {})
 
 

@@ -1,4 +1,4 @@
-"""Server-sent events, read line by line."""
+"""Parse server-sent events, line by line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import orjson
 
 
-class Heard(NamedTuple):
+class ServerSentEvent(NamedTuple):
     """One event of the stream."""
 
     kind: str
@@ -15,16 +15,16 @@ class Heard(NamedTuple):
     data: dict[str, Any]
 
 
-class Lines:
-    """Lines of a stream on their way to events."""
+class SseDecoder:
+    """Turns the lines of a stream into events."""
 
     def __init__(self) -> None:
         self.last: str | None = None  # the id of the last event that came whole, to go on after
         self._kind, self._data = "message", list[str]()
         self._id: str | None = None
 
-    def take(self, line: str) -> Heard | None:
-        """The next line; an event, if it completes one."""
+    def take(self, line: str) -> ServerSentEvent | None:
+        """Process a line; return an event, if it completes one."""
         if not line:
             return self._completed()
         name, _, value = line.partition(":")
@@ -38,11 +38,11 @@ class Lines:
         return None
 
     def broken(self) -> None:
-        """The connection broke: what was begun is not an event."""
+        """The connection broke: drop the incomplete event."""
         self._kind, self._data, self._id = "message", [], None
 
-    def _completed(self) -> Heard | None:
+    def _completed(self) -> ServerSentEvent | None:
         kind, data = self._kind, "\n".join(self._data)
         self.last = self.last if self._id is None else self._id
         self.broken()
-        return Heard(kind, self.last, orjson.loads(data)) if data else None
+        return ServerSentEvent(kind, self.last, orjson.loads(data)) if data else None

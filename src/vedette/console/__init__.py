@@ -1,4 +1,4 @@
-"""The web console: static pages that talk to the service's own API. No framework, no build, nothing from elsewhere."""
+"""The web console: static pages that use the service's own API. No framework, no build, no external resources."""
 
 from __future__ import annotations
 

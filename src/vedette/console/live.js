@@ -27,6 +27,8 @@ export async function show(page, _, signal) {
     h("caption", { class: "hidden" }, "Events, the latest first"),
     h("thead", null, h("tr", null, h("th", { class: "narrow" }, "Matched at"), h("th", { class: "middle" }, "Id"), h("th", null, "Event"), h("th", { class: "wide" }, "Told"))), rows);
   const note = h("p", { class: "quiet", role: "status" });
+  const rights = streams.find((one) => one.name === state.stream)?.rights ?? [];
+  const own = !rights.includes("read") && h("p", { class: "quiet" }, "You see events that you published, and events that told you something. To see what others publish takes the right to read this stream.");
   const link = h("span", { class: "pulse" }, "connecting");
   const figures = {};
   const tile = (name, says) => h("div", { class: "tile" }, h("span", { class: "label" }, says), (figures[name] = h("strong", null, "0")));
@@ -45,7 +47,7 @@ export async function show(page, _, signal) {
         h("label", { class: "check" }, h("input", { type: "checkbox", onchange: (event) => { state.only = event.target.checked; table.classList.toggle("only", state.only); } }), "Only what told something"),
         pause)),
     h("div", { class: "tiles" }, tile("rate", "Events a second"), tile("matched", "Events seen here"), tile("told", "Told to you"), tile("hits", "Told per event"), chart),
-    note, h("div", { class: "card flush" }, waiting, table));
+    own, note, h("div", { class: "card flush" }, waiting, table));
   drawChart(chart, seconds);
 
   async function sample() {

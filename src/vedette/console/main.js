@@ -8,9 +8,10 @@ import * as dead from "./dead.js";
 import * as live from "./live.js";
 import * as patterns from "./patterns.js";
 import * as playground from "./playground.js";
+import * as rejected from "./rejected.js";
 import * as subscriptions from "./subscriptions.js";
 
-const PAGES = { live, subscriptions, playground, patterns, covering, "dead-letters": dead };
+const PAGES = { live, subscriptions, playground, patterns, covering, "dead-letters": dead, "set-aside": rejected };
 const ICONS = {
   live: "M2 12h4l3-8 4 16 3-8h4",
   subscriptions: "M4 6h16M4 12h16M4 18h10",
@@ -18,6 +19,7 @@ const ICONS = {
   patterns: "M5 12a2 2 0 104 0 2 2 0 10-4 0M15 6a2 2 0 104 0 2 2 0 10-4 0M15 18a2 2 0 104 0 2 2 0 10-4 0M9 11l6-4M9 13l6 4",
   covering: "M3 4h14v14H3zM8 9h13v11H8z",
   "dead-letters": "M3 6h18v12H3zM3 7l9 7 9-7",
+  "set-aside": "M12 3l10 18H2zM12 10v5M12 18v0.5",
 };
 const app = document.getElementById("app");
 let leaving = new AbortController();

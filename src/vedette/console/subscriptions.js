@@ -3,7 +3,7 @@
 import { every, get, pages } from "./api.js";
 import { code } from "./tokens.js";
 import { copy, empty, h, put, s, trouble } from "./dom.js";
-import { count, counted, exactly, named, share, when } from "./words.js";
+import { count, counted, exactly, named, share, when, whyFailing } from "./words.js";
 import { machineOf } from "./patterns.js";
 import { planeOf } from "./covering.js";
 import { linkTo } from "./share.js";
@@ -75,7 +75,7 @@ function rowOf(one) {
     name: [h("a", { href: `#/subscriptions/${encodeURIComponent(one.id)}` }, named(one)), " ", h("span", { class: `badge ${one.kind}` }, one.kind)],
     when: h("span", { class: "cut", title: one.when }, code(one.when)),
     rate: rateOf(one.recent),
-    told: toldOf(one.numbers),
+    told: toldOf(one.numbers, one.failing),
     cost: count(one.cost),
     last: h("span", { title: exactly(one.numbers?.last) }, when(one.numbers?.last)),
   };
@@ -87,9 +87,10 @@ function rateOf(recent) {
   return h("span", { class: "rate", title: `${counted(recent.told, "notification")}, ${counted(recent.events, "event")}` }, h("span", { class: "share" }, share(recent.rate)), bars(recent.by_five_minutes));
 }
 
-function toldOf(numbers) {
+function toldOf(numbers, failing) {
   if (!numbers) return "–";
   return [count(numbers.due), " ",
+    failing && h("span", { class: "chip bad", title: `${whyFailing(failing.error)}; ${counted(failing.attempts, "request")} failed since ${exactly(failing.since)}` }, `webhook fails, ${count(numbers.pending)} wait`),
     numbers.dead > 0 && h("a", { class: "chip bad", href: "#/dead-letters" }, `${count(numbers.dead)} dead`),
     numbers.dropped > 0 && h("span", { class: "chip warn", title: "Its queue was full: the oldest were dropped" }, `${count(numbers.dropped)} dropped`)];
 }
@@ -103,17 +104,32 @@ function bars(values) {
 
 // ---------------------------------------------------------------- one of them
 
+/** A webhook that fails: why, since when, what waits, and when it is tried again. */
+function failingOf(failing, numbers, url) {
+  const fact = (says, value, more) => h("div", null, h("dt", null, says), h("dd", { title: more }, value));
+  return h("div", { class: "note bad" },
+    h("strong", null, "The webhook does not take notifications"),
+    h("p", null, `${url}: ${whyFailing(failing.error)}`),
+    h("dl", { class: "facts" },
+      fact("Failing since", failing.since ? when(failing.since) : "some time", exactly(failing.since)),
+      fact("Requests that failed", count(failing.attempts)),
+      fact("Last answer", failing.status ?? "none"),
+      fact("Next try", failing.next_try ? when(failing.next_try) : "with the next notification", exactly(failing.next_try)),
+      fact("Waiting", count(numbers.pending))));
+}
+
 async function showOne(page, id, signal) {
   const path = `/v1/subscriptions/${encodeURIComponent(id)}`;
   const one = await get(path, signal);
   const facts = h("dl", { class: "facts" });
+  const failing = h("div", { role: "status" });
   const link = linkTo({ when: one.when, stream: one.stream, predict: one.predict });
   put(page,
     h("p", { class: "crumb" }, h("a", { href: "#/subscriptions" }, title)),
     h("div", { class: "head" }, h("h1", null, named(one)), h("span", { class: `badge ${one.kind}` }, one.kind),
       h("div", { class: "tools" }, h("a", { class: "button", href: link }, "Open in the playground"), h("button", { onclick: () => copy(one.id, "Id") }, "Copy id"))),
     h("div", { class: "card" }, code(one.when, "pre"), one.rule && h("details", null, h("summary", null, `The rule as it was written (${one.dialect})`), h("pre", null, one.rule))),
-    h("div", { class: "card" }, h("h2", null, "Figures"), facts));
+    h("div", { class: "card" }, h("h2", null, "Figures"), failing, facts));
   const fact = (says, value, more) => h("div", null, h("dt", null, says), h("dd", { title: more }, value));
   const pictures = h("div", { class: "stack" });
   page.append(pictures);
@@ -125,6 +141,7 @@ async function showOne(page, id, signal) {
     try {
       const [now, { recent }] = await Promise.all([get(path, signal), get(`${path}/figures`, signal)]);
       const numbers = now.notifications;
+      put(failing, now.failing && failingOf(now.failing, numbers, now.delivery.url));
       put(facts,
         fact("Hit rate, last hour", rateOf(recent)),
         fact("Told in all", count(numbers.due)), fact("Delivered", count(numbers.delivered)), fact("Waiting", count(numbers.pending)),

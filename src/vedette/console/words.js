@@ -22,6 +22,14 @@ export function when(moment) {
   return ago.format(Math.round(seconds / size), unit);
 }
 
+/** Why a webhook fails, as the service says it in a word. */
+const ERRORS = {
+  unreachable: "nothing there answers",
+  "no address": "its name is not known, or leads where webhooks may not go",
+  certificate: "its certificate does not hold for its name",
+};
+export const whyFailing = (error) => (ERRORS[error] ? `${ERRORS[error]} (${error})` : error);
+
 export const clock = (moment) => new Date(moment).toLocaleTimeString("en-GB");
 export const exactly = (moment) => (moment ? new Date(moment).toLocaleString("en-GB", { timeZoneName: "short" }) : "");
 /** How many on average, of things that may be several each. */

@@ -1,1 +1,1 @@
-"""The service: subscribe, publish, be told. No HTTP in here; `vedette.service.http` is on top."""
+"""The service: subscribe, publish, be notified. It has no HTTP: `vedette.service.http` is built on top of it."""

@@ -1,10 +1,11 @@
-"""How are events accepted? They are written down in one sequence, and on the disk before anybody is answered."""
+"""The journal: accepted events in one sequence, on the disk before the publisher is answered."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -14,19 +15,23 @@ from sqlalchemy.exc import DataError
 
 from vedette.errors import InputError
 from vedette.service import clock
-from vedette.service.engine import Batch
-from vedette.service.errors import StoreBusy
-from vedette.service.fresh import Fresh, FreshEvents
-from vedette.service.incoming import Incoming
-from vedette.service.storage import bulk
-from vedette.service.storage.store import WAITING, Store, failures_told
+from vedette.service.accepted_events import AcceptedEvent, AcceptedEvents
+from vedette.service.errors import StoreBusy, StoreDamaged
+from vedette.service.incoming_events import IncomingEvent
+from vedette.service.storage import bulk_insert
+from vedette.service.storage.row_checksums import event_sums
+from vedette.service.storage.store import WAITING, Store, translated_failures
 from vedette.service.storage.tables import events
+from vedette.service.stream_engine import JournalBatch
 
+NOBODY: Final = ""  # who publishes without a key: no tenant has this name
+_IDENTITY: Final = ("stream", "tenant", "source", "id")  # columns that identify an event
+_identity: Final = itemgetter(*_IDENTITY)
 _AT_ONCE: Final = 500  # events that are deleted in one transaction: nobody who writes waits for long
 
 
-class Accepted(NamedTuple):
-    """What became of a batch of events."""
+class AcceptedBatch(NamedTuple):
+    """Result of publishing a batch of events."""
 
     numbers: tuple[int, ...]  # of those that are new, in order
     places: tuple[int, ...]  # of these among all
@@ -34,30 +39,32 @@ class Accepted(NamedTuple):
 
     @property
     def duplicates(self) -> int:
-        """Those whose id was there already: they count once."""
+        """Number of events whose id was there already; these count once."""
         return len(self.ids) - len(self.numbers)
 
 
-class Written(NamedTuple):
-    """An event as it is written down."""
+class JournalEntry(NamedTuple):
+    """The stored body and trace of an event."""
 
     body: bytes
     trace: str | None
 
 
-class _Waiting(NamedTuple):
-    """Events of one publisher, on their way to the disk."""
+class _PendingBatch(NamedTuple):
+    """Events of one publisher that wait to be written."""
 
     stream: str
     rows: list[dict[str, Any]]
     events: list[dict[str, Any]]
-    done: Future[Accepted]
+    done: Future[AcceptedBatch]
 
-    def fresh(self, accepted: Accepted) -> Iterator[Fresh]:
-        """Those of them that are new, as they were accepted."""
+    def fresh(self, accepted: AcceptedBatch) -> Iterator[AcceptedEvent]:
+        """The new events of the batch, as they were accepted."""
         for number, place in zip(accepted.numbers, accepted.places, strict=True):
             row = self.rows[place]
-            yield Fresh(number, row["id"], self.events[place], row["body"], row["trace"], row["received"])
+            yield AcceptedEvent(
+                number, row["id"], self.events[place], row["body"], row["trace"], row["received"], row["tenant"]
+            )
 
 
 class Journal:
@@ -66,42 +73,55 @@ class Journal:
     def __init__(self, store: Store, now: clock.Clock = clock.now) -> None:
         self._store = store
         self._now = now
-        self._settled = 0  # up to here all changes of subscriptions that came before are known
+        self._settled = 0  # all changes of subscriptions before this event are known
         self._grown: Callable[[str], None] | None = None
         self._lock = threading.Lock()
-        self._waiting: list[_Waiting] = []  # those that the next write takes along
-        self._fresh = FreshEvents()
+        self._waiting: list[_PendingBatch] = []  # those that the next write takes along
+        self._fresh = AcceptedEvents()
+        self._begun = 0  # the newest event when this began
+        self._newest: dict[str, int] = {}
 
     def start(self, grown: Callable[[str], None]) -> None:
-        """Begin; `grown` hears which stream has new events, in the thread that writes."""
+        """Begin; `grown` is called with each stream that has new events, in the thread that writes."""
         last = sa.select(sa.func.coalesce(sa.func.max(events.c.number), 0))
         self._settled = int(self._store.read(lambda connection: connection.execute(last).scalar_one()))
+        self._begun = self._settled
         self._grown = grown
         self._fresh.begin(self._settled)
 
     @property
     def settled(self) -> int:
-        """The newest event that may be matched: every change of subscriptions before it has been heard of."""
+        """Number of the newest event that may be matched: every change of subscriptions before it is known."""
         return self._settled
 
-    def publish(self, stream: str, incoming: Sequence[Incoming], trace: str | None = None) -> Future[Accepted]:
-        """Write events down; the result is there once they are on the disk. StoreBusy if too many wait.
+    def newest(self, stream: str) -> int:
+        """Number of the newest event of a stream that may be matched; of all streams, if that is not known."""
+        return self._newest.get(stream, self._begun)
 
-        Whoever comes while others wait for the disk is written down with them, by the same statement.
+    def publish(
+        self, stream: str, incoming: Sequence[IncomingEvent], trace: str | None = None, *, tenant: str = NOBODY
+    ) -> Future[AcceptedBatch]:
+        """Write events; the future has its result when they are on the disk. StoreBusy if too many wait.
+
+        Ids are unique within a stream, a tenant and a source. Events that are published while others wait for the disk
+        are written together with them, by the same statement.
         """
         received = self._now()
+        summed = event_sums(stream, tenant, received, trace)
         rows = [
             {
                 "stream": stream,
+                "tenant": tenant,
                 "source": one.source,
                 "id": one.id,
                 "received": received,
                 "body": one.body,
                 "trace": trace,
+                "sum": summed(one.source, one.id, one.body),
             }
             for one in incoming
         ]
-        mine = _Waiting(stream, rows, [one.event for one in incoming], Future())
+        mine = _PendingBatch(stream, rows, [one.event for one in incoming], Future())
         with self._lock:
             if len(self._waiting) >= WAITING:
                 raise StoreBusy("too many events wait for the disk\nHint: try again in a moment")
@@ -112,13 +132,13 @@ class Journal:
         return mine.done
 
     def _submit(self) -> None:
-        taken: list[_Waiting] | None = None  # None: it was not their turn yet
+        taken: list[_PendingBatch] | None = None  # None: it was not their turn yet
 
-        def take() -> list[_Waiting]:
+        def take() -> list[_PendingBatch]:
             nonlocal taken
             with self._lock:
                 some, self._waiting = self._waiting, []
-            # Whoever went away before it was their turn is left out; from here on nobody can go.
+            # Batches that were cancelled before are left out; from here on none can be cancelled.
             taken = [each for each in some if each.done.set_running_or_notify_cancel()]
             return taken
 
@@ -129,56 +149,100 @@ class Journal:
         except BaseException as error:
             _fail(take(), error)
             return
-        # If nothing could be written at all, it was nobody's turn: all who wait hear of it.
+        # If nothing could be written at all, no batch was taken: all that wait get the error.
         written.add_done_callback(lambda done: _tell(take() if taken is None else taken, done))
 
-    def _then(self, waiting: Sequence[_Waiting], outcomes: Sequence[Accepted | BaseException]) -> None:
+    def _then(self, waiting: Sequence[_PendingBatch], outcomes: Sequence[AcceptedBatch | BaseException]) -> None:
         grown: dict[str, None] = {}
         for each, one in zip(waiting, outcomes, strict=True):
-            if isinstance(one, Accepted) and one.numbers:
+            if isinstance(one, AcceptedBatch) and one.numbers:
                 self._fresh.put(each.stream, each.fresh(one))
+                self._newest[each.stream] = max(self._newest.get(each.stream, 0), one.numbers[-1])
                 self._settled = max(self._settled, one.numbers[-1])
                 grown[each.stream] = None
         for stream in grown if self._grown is not None else ():
             self._grown(stream)  # type: ignore[misc]
 
-    def after(self, stream: str, number: int, upto: int, limit: int) -> tuple[Batch, dict[int, Written]]:
-        """The next events of a stream, of those that may be matched, and how they are written down, by number."""
-        fresh = self._fresh.take(stream, number, upto, limit)
+    def after(
+        self, stream: str, number: int, upto: int, limit: int, fresh_too: bool = True
+    ) -> tuple[JournalBatch, dict[int, JournalEntry]]:
+        """The next events of a stream that may be matched, and their stored entries by number.
+
+        Events in memory are handed out once, to the caller with `fresh_too`; all other calls read the disk.
+        """
+        fresh = self._fresh.take(stream, number, upto, limit) if fresh_too else None
         if fresh is not None:
-            batch = Batch(
+            batch = JournalBatch(
                 [one.number for one in fresh],
                 [one.id for one in fresh],
                 [one.event for one in fresh],
                 [one.received for one in fresh],
+                [one.tenant for one in fresh],
             )
-            return batch, {one.number: Written(one.body, one.trace) for one in fresh}
-        columns = sa.select(events.c.number, events.c.id, events.c.body, events.c.trace, events.c.received)
-        wanted = columns.where(events.c.stream == stream, events.c.number > number, events.c.number <= upto)
-        rows = self._store.read(lambda c: c.execute(wanted.order_by(events.c.number).limit(limit)).all())
-        numbers, ids, bodies, traces, received = map(list, zip(*rows, strict=True)) if rows else ([], [], [], [], [])
-        batch = Batch(numbers, ids, list(map(orjson.loads, bodies)), received)
-        return batch, dict(zip(numbers, map(Written, bodies, traces), strict=True))
+            return batch, {one.number: JournalEntry(one.body, one.trace) for one in fresh}
+        rows = self._stored(stream, number, upto, limit)
+        numbers = [row.number for row in rows]
+        read, damaged = _read(numbers, [row.body for row in rows])
+        ids, received, tenants = ([getattr(row, name) for row in rows] for name in ("id", "received", "tenant"))
+        batch = JournalBatch(numbers, ids, read, received, tenants, damaged)
+        return batch, {row.number: JournalEntry(row.body, row.trace) for row in rows}
 
-    def written(self, numbers: Sequence[int]) -> dict[int, Written]:
-        """The events of these numbers, as far as they are still there."""
-        wanted = sa.select(events.c.number, events.c.body, events.c.trace).where(events.c.number.in_(numbers))
-        rows = self._store.read(lambda c: c.execute(wanted).all())
-        return {row.number: Written(row.body, row.trace) for row in rows}
+    def _stored(self, stream: str, number: int, upto: int, limit: int) -> list[sa.Row[Any]]:
+        """The next events of a stream from the disk; damaged rows are left out and reported."""
+        found: list[sa.Row[Any]] = []
+        mine = sa.select(events).where(events.c.stream == stream, events.c.number <= upto).order_by(events.c.number)
+        while len(found) < limit:
+            wanted = mine.where(events.c.number > number).limit(limit - len(found))
+            try:
+                rows = self._store.read(lambda c, wanted=wanted: c.execute(wanted).all())  # type: ignore[misc]
+            except StoreDamaged:
+                return found + self._one_by_one(stream, number, upto, limit - len(found))
+            found += self._store.damages.whole("events", rows)
+            if not rows:
+                break
+            if rows[-1].number <= number:  # its index is damaged
+                return found + self._one_by_one(stream, number, upto, limit - len(found))
+            number = rows[-1].number
+        return found
 
-    def recent(self, stream: str, since: int, limit: int) -> Batch:
-        """The latest events of a stream that came since a moment, numbered from 0: what dry runs are tried on."""
-        wanted = sa.select(events.c.body, events.c.received).where(
-            events.c.stream == stream, events.c.received >= since
-        )
+    def _one_by_one(self, stream: str, number: int, upto: int, limit: int) -> list[sa.Row[Any]]:
+        """The same, event by event, where some pages of the database cannot be read."""
+        found: list[sa.Row[Any]] = []
+        for each in range(number + 1, upto + 1):
+            wanted = sa.select(events).where(events.c.number == each)
+            try:
+                row = self._store.read(lambda c, wanted=wanted: c.execute(wanted).first())  # type: ignore[misc]
+            except StoreDamaged:
+                self._store.damages.tell("events", each, "its page of the database cannot be read")
+                continue
+            if row is not None and row.stream == stream and self._store.damages.fits("events", row):
+                found.append(row)
+                if len(found) == limit:
+                    break
+        return found
+
+    def written(self, numbers: Sequence[int]) -> dict[int, JournalEntry]:
+        """The stored entries of these events, as far as they still exist."""
+        wanted = sa.select(events).where(events.c.number.in_(numbers))
+        rows = self._store.damages.whole("events", self._store.read(lambda c: c.execute(wanted).all()))
+        return {row.number: JournalEntry(row.body, row.trace) for row in rows}
+
+    def recent(self, stream: str, since: int, limit: int, *, by: str | None = None) -> JournalBatch:
+        """The latest events of a stream since a moment, numbered from 0, for dry runs.
+
+        All of them, or only those that were published `by` a tenant.
+        """
+        wanted = sa.select(events).where(events.c.stream == stream, events.c.received >= since)
+        if by is not None:
+            wanted = wanted.where(events.c.tenant == by)
         rows = self._store.read(lambda c: c.execute(wanted.order_by(events.c.number.desc()).limit(limit)).all())
-        rows = rows[::-1]
+        rows = self._store.damages.whole("events", rows[::-1])
         numbers = range(len(rows))
         bodies, received = [orjson.loads(row.body) for row in rows], [row.received for row in rows]
-        return Batch(numbers, [str(number) for number in numbers], bodies, received)
+        return JournalBatch(numbers, [str(number) for number in numbers], bodies, received)
 
     def forget(self, before: int, least: int) -> int:
-        """Delete events that came before a moment and that nobody needs: below the number `least`."""
+        """Delete events that were received before a moment and are not needed: below the number `least`."""
         old = sa.select(events.c.number).where(events.c.received < before, events.c.number < least).limit(_AT_ONCE)
         done = 0
         while some := self._store.read(lambda c: c.execute(old).scalars().all()):
@@ -187,8 +251,24 @@ class Journal:
         return done
 
 
-def _written(connection: Connection, waiting: Sequence[_Waiting]) -> Sequence[Accepted | BaseException]:
-    """What became of the events of each publisher; the mistake of one is not that of the others."""
+def _read(numbers: Sequence[int], bodies: Sequence[bytes]) -> tuple[list[dict[str, Any]], dict[int, str]]:
+    """Decode events; one that cannot be read is empty, with its reason in the second result, by number."""
+    try:
+        return list(map(orjson.loads, bodies)), {}
+    except Exception:  # some of them cannot be read: those alone are left out
+        read: list[dict[str, Any]] = []
+        damaged: dict[int, str] = {}
+        for number, body in zip(numbers, bodies, strict=True):
+            try:
+                read.append(orjson.loads(body))
+            except Exception as error:
+                read.append({})
+                damaged[number] = f"it cannot be read: {type(error).__name__}: {str(error)[:200]}"
+        return read, damaged
+
+
+def _written(connection: Connection, waiting: Sequence[_PendingBatch]) -> Sequence[AcceptedBatch | BaseException]:
+    """Results for each publisher; the error of one does not fail the others."""
     try:
         with connection.begin_nested():
             return _inserted(connection, waiting)
@@ -196,19 +276,19 @@ def _written(connection: Connection, waiting: Sequence[_Waiting]) -> Sequence[Ac
         return [_inserted_alone(connection, each) for each in waiting]
 
 
-def _inserted_alone(connection: Connection, one: _Waiting) -> Accepted | BaseException:
+def _inserted_alone(connection: Connection, one: _PendingBatch) -> AcceptedBatch | BaseException:
     try:
-        with failures_told(), connection.begin_nested():
+        with translated_failures(), connection.begin_nested():
             return _inserted(connection, [one])[0]
     except InputError as error:
         return error
 
 
-def _inserted(connection: Connection, waiting: Sequence[_Waiting]) -> list[Accepted]:
-    """SQL leaves out those whose id is there; of those that came together the first one counts."""
+def _inserted(connection: Connection, waiting: Sequence[_PendingBatch]) -> list[AcceptedBatch]:
+    """Insert all rows; SQL leaves out those whose id exists, and of equal ids in one write the first counts."""
     before = int(connection.execute(sa.select(sa.func.coalesce(sa.func.max(events.c.number), 0))).scalar_one())
     rows = [row for each in waiting for row in each.rows]
-    bulk.insert(connection, events, rows, new_only=True)
+    bulk_insert.insert(connection, events, rows, new_only=True)
     number, new = events.c.number, events.c.number > before
     first, last, count = connection.execute(
         sa.select(sa.func.min(number), sa.func.max(number), sa.func.count()).where(new)
@@ -216,34 +296,31 @@ def _inserted(connection: Connection, waiting: Sequence[_Waiting]) -> list[Accep
     if count == len(rows) and (not count or last - first + 1 == count):  # all are new, and numbered as they came
         numbers = iter(range(first or 0, (first or 0) + count))
         return [_accepted(each, [next(numbers) for _ in each.rows]) for each in waiting]
-    identity = sa.select(events.c.stream, events.c.source, events.c.id, number)
-    found = {(stream, source, id_): at for stream, source, id_, at in connection.execute(identity.where(new))}
-    return [
-        _accepted(each, [found.pop((each.stream, row["source"], row["id"]), None) for row in each.rows])
-        for each in waiting
-    ]
+    identity = [events.c[name] for name in _IDENTITY]
+    found = {tuple(row[:-1]): row[-1] for row in connection.execute(sa.select(*identity, number).where(new))}
+    return [_accepted(each, [found.pop(_identity(row), None) for row in each.rows]) for each in waiting]
 
 
-def _accepted(one: _Waiting, numbers: Sequence[int | None]) -> Accepted:
-    """What became of one publisher's events: the numbers of those that are new."""
+def _accepted(one: _PendingBatch, numbers: Sequence[int | None]) -> AcceptedBatch:
+    """Result for one publisher: the numbers of those events that are new."""
     places = tuple(place for place, number in enumerate(numbers) if number is not None)
     mine = tuple(number for number in numbers if number is not None)
-    return Accepted(mine, places, tuple(row["id"] for row in one.rows))
+    return AcceptedBatch(mine, places, tuple(row["id"] for row in one.rows))
 
 
-def _tell(waiting: Sequence[_Waiting], done: Future[Sequence[Accepted | BaseException]]) -> None:
-    """Answer all who were written down together."""
+def _tell(waiting: Sequence[_PendingBatch], done: Future[Sequence[AcceptedBatch | BaseException]]) -> None:
+    """Set the results of all who were written together."""
     error = CancelledError() if done.cancelled() else done.exception()
     if error is not None:
         _fail(waiting, error)
         return
     for each, one in zip(waiting, done.result(), strict=True):
-        if isinstance(one, Accepted):
+        if isinstance(one, AcceptedBatch):
             each.done.set_result(one)
         else:
             each.done.set_exception(one)
 
 
-def _fail(waiting: Sequence[_Waiting], error: BaseException) -> None:
+def _fail(waiting: Sequence[_PendingBatch], error: BaseException) -> None:
     for each in waiting:
         each.done.set_exception(error)

@@ -1,20 +1,22 @@
-"""What is due, delivered, given up or dropped? Every notification is in one of these states, and is counted.
+"""Queues of notifications, by subscription; each is pending, delivered, dead or dropped, and counted.
 
-The queue of a subscription is bounded: beyond it the oldest are dropped, counted, and its readers are told. So for
-every subscription: due = delivered + dead + dropped + pending.
+The queue of a subscription is bounded: beyond it the oldest are dropped and counted, and its readers learn how many. So
+for every subscription: due = delivered + dead + dropped + pending.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from vedette.service import clock
-from vedette.service.storage import bulk
+from vedette.service.storage import bulk_insert
+from vedette.service.storage.row_checksums import row_sum
 from vedette.service.storage.store import Store
 from vedette.service.storage.tables import (
     DEAD,
@@ -36,11 +38,11 @@ _MORE_DUE: Final = (
     .where(counters.c.subscription == sa.bindparam("of"))
     .values(due=counters.c.due + sa.bindparam("more"), last=sa.bindparam("moment"))
 )
-_GONE: Final = 0  # stands for all subscriptions that are gone
+_GONE: Final = 0  # the number that counts all subscriptions that are gone
 
 
-class Notification(NamedTuple):
-    """One that waits, or waited."""
+class QueuedNotification(NamedTuple):
+    """A notification of a queue."""
 
     number: int
     id: str
@@ -51,8 +53,8 @@ class Notification(NamedTuple):
     trace: str | None
 
 
-class Counts(NamedTuple):
-    """What became of the notifications of a subscription."""
+class DeliveryCounts(NamedTuple):
+    """How many notifications of a subscription are due, delivered, dead and dropped."""
 
     due: int
     delivered: int
@@ -62,34 +64,37 @@ class Counts(NamedTuple):
 
     @property
     def pending(self) -> int:
-        """Those that wait."""
+        """Number of notifications that wait for delivery."""
         return self.due - self.delivered - self.dead - self.dropped
 
 
 class Outbox:
-    """The queues of all subscriptions. `grown` hears whose has grown, in the thread that writes."""
+    """The queues of all subscriptions. `grown` is called with those that have grown, in the thread that writes."""
 
     def __init__(self, store: Store, most: int, now: clock.Clock = clock.now) -> None:
         self._store = store
         self._most = most
         self._now = now
         self.grown: Callable[[frozenset[int]], None] = lambda _: None
+        self.damaged: Counter[int] = Counter()  # notifications of a subscription that were lost since the service began
 
     # ------------------------------------------------------------ in
 
     def put(self, connection: Connection, rows: Sequence[Mapping[str, Any]], *, again: bool) -> frozenset[int]:
-        """Within a transaction: take up notifications; whose queues grew.
+        """Within a transaction: add notifications; returns the subscriptions whose queues grew.
 
-        Where events are matched `again`, after a crash, those that are there already are left out.
+        Where events are matched `again`, after a crash, notifications that exist already are left out.
         """
         there = _present(connection, [row["id"] for row in rows]) if again else ()
-        new = [{**row, "state": PENDING} for row in rows if row["id"] not in there]
+        new = [
+            {**row, "state": PENDING, "sum": row_sum("notifications", row)} for row in rows if row["id"] not in there
+        ]
         if not new:
             return frozenset()
-        bulk.insert(connection, notifications, new, new_only=False)
+        bulk_insert.insert(connection, notifications, new, new_only=False)
         added = Counter(row["subscription"] for row in new)
         moment = self._now()
-        bulk.execute(
+        bulk_insert.execute(
             connection,
             _MORE_DUE,
             [{"of": number, "more": count, "moment": moment} for number, count in added.items()],
@@ -98,7 +103,7 @@ class Outbox:
         return frozenset(added)
 
     def _shorten(self, connection: Connection, grown: Iterable[int]) -> None:
-        """Drop the oldest of queues that are too long."""
+        """Drop the oldest notifications of queues that are too long."""
         for number, pending in _longer(connection, sorted(grown), self._most):
             over = pending - self._most
             oldest = (
@@ -112,23 +117,47 @@ class Outbox:
 
     # ------------------------------------------------------------ out
 
-    def pending(self, subscription: int, after: int, limit: int) -> list[Notification]:
-        """The next ones of a subscription, in order."""
-        return self._store.read(lambda c: _page(c, subscription, after, limit, (PENDING,)))
+    def pending(self, subscription: int, after: int, limit: int) -> list[QueuedNotification]:
+        """The next pending notifications of a subscription, in order."""
+        return self._whole(subscription, after, limit, (PENDING,))
 
-    def since(self, subscription: int, after: int, limit: int) -> list[Notification]:
-        """The next ones, also those that were delivered before: what a reader who comes back asks for."""
-        return self._store.read(lambda c: _page(c, subscription, after, limit, (PENDING, DELIVERED)))
+    def since(self, subscription: int, after: int, limit: int) -> list[QueuedNotification]:
+        """The next notifications, also those already delivered: for a reader that resumes."""
+        return self._whole(subscription, after, limit, (PENDING, DELIVERED))
+
+    def _whole(self, subscription: int, after: int, limit: int, states: Sequence[int]) -> list[QueuedNotification]:
+        """A page of intact notifications; damaged ones are dropped, and count as such."""
+        found: list[sa.Row[Any]] = []
+        damaged: list[int] = []
+        while True:
+            rows = self._store.read(partial(_page, subscription, after, limit - len(found), states))
+            whole = self._store.damages.whole("notifications", rows)
+            found += whole
+            if len(whole) == len(rows) or rows[-1].number <= after:  # an index may be damaged, too: no row comes twice
+                break
+            damaged += {row.number for row in rows} - {row.number for row in whole}
+            after = rows[-1].number
+        if damaged:
+            self._store.write(lambda c: self._lose(c, subscription, damaged))
+            self.damaged[subscription] += len(damaged)
+        return [QueuedNotification(r.number, r.id, r.subscription, r.kind, r.body, r.created, r.trace) for r in found]
+
+    def _lose(self, connection: Connection, subscription: int, numbers: Sequence[int]) -> None:
+        """Within a transaction: these are damaged, and count as dropped, whatever they were before."""
+        which = notifications.c.number.in_(numbers)
+        waited = self._settle(connection, sa.and_(which, notifications.c.state == PENDING), DROPPED)
+        had = self._settle(connection, sa.and_(which, notifications.c.state == DELIVERED), DROPPED)
+        _count(connection, subscription, dropped=waited + had, delivered=-had)
 
     def number_of(self, subscription: int, id_: str) -> int | None:
-        """Where the notification of this id stands in the queue."""
+        """The number in the queue of the notification with this id."""
         wanted = sa.select(notifications.c.number).where(
             notifications.c.subscription == subscription, notifications.c.id == id_
         )
         return self._store.read(lambda c: c.execute(wanted).scalar())
 
     def start_of(self, subscription: int) -> int:
-        """The number before the oldest that waits; if none does, that of the newest there ever was."""
+        """The number before the oldest pending one; if none is pending, that of the newest there ever was."""
         mine = notifications.c.subscription == subscription
         first = sa.select(sa.func.min(notifications.c.number)).where(mine, notifications.c.state == PENDING)
         newest = sa.select(sa.func.max(notifications.c.number)).where(mine)
@@ -140,7 +169,7 @@ class Outbox:
         return self._store.read(look)
 
     def missed(self, subscription: int, after: int | None = None) -> int:
-        """How many were dropped after a number, or after the newest that was taken: a reader who comes back asks."""
+        """How many were dropped after a number, or after the newest delivered one; for a reader that resumes."""
         mine = notifications.c.subscription == subscription
         taken = sa.select(sa.func.max(notifications.c.number)).where(mine, notifications.c.state == DELIVERED)
         dropped = sa.select(sa.func.count()).select_from(notifications).where(mine, notifications.c.state == DROPPED)
@@ -155,7 +184,7 @@ class Outbox:
         return self._store.read(look)
 
     def delivered(self, connection: Connection, subscription: int, upto: int) -> int:
-        """Within a transaction: all that wait up to a number have been delivered."""
+        """Within a transaction: mark all pending notifications up to a number as delivered."""
         which = sa.and_(
             notifications.c.subscription == subscription,
             notifications.c.state == PENDING,
@@ -166,7 +195,7 @@ class Outbox:
         return done
 
     def acknowledge(self, connection: Connection, subscription: int, ids: Sequence[str]) -> int:
-        """Within a transaction: these have been taken."""
+        """Within a transaction: mark these notifications as delivered."""
         which = sa.and_(
             notifications.c.subscription == subscription,
             notifications.c.state == PENDING,
@@ -177,13 +206,13 @@ class Outbox:
         return done
 
     def cancel(self, connection: Connection, subscription: int) -> None:
-        """Within a transaction: the subscription is gone; what waits for it is dropped, and counted."""
+        """Within a transaction: drop and count what is pending for a subscription that is gone."""
         which = sa.and_(notifications.c.subscription == subscription, notifications.c.state == PENDING)
         _count(connection, subscription, dropped=self._settle(connection, which, DROPPED))
         connection.execute(sa.delete(attempts).where(attempts.c.subscription == subscription))
 
-    def bury(self, connection: Connection, one: Notification, tenant: str, attempts: int, reason: str) -> None:
-        """Within a transaction: it could not be delivered; people can look at it, and replay it."""
+    def bury(self, connection: Connection, one: QueuedNotification, tenant: str, attempts: int, reason: str) -> None:
+        """Within a transaction: make a notification a dead letter, which can be read and replayed."""
         if self._settle(
             connection, sa.and_(notifications.c.number == one.number, notifications.c.state == PENDING), DEAD
         ):
@@ -200,10 +229,10 @@ class Outbox:
             )
 
     def replay(self, tenant: str, numbers: Sequence[int] | None = None) -> int:
-        """Let dead letters wait again; how many there were."""
+        """Make dead letters pending again; returns how many."""
 
         def work(connection: Connection) -> tuple[int, frozenset[int]]:
-            # What was for somebody who is gone stays where it is.
+            # Dead letters of subscriptions that are gone stay where they are.
             mine = sa.select(dead_letters.c.notification, dead_letters.c.subscription).where(
                 dead_letters.c.tenant == tenant, dead_letters.c.subscription.in_(sa.select(subscriptions.c.number))
             )
@@ -228,9 +257,9 @@ class Outbox:
     # ------------------------------------------------------------ forgetting
 
     def forget(self, before: int) -> int:
-        """Delete notifications that were settled before a moment; how many there were.
+        """Delete notifications that were settled before a moment; returns how many.
 
-        Dead letters stay until they are replayed, or as long as others if their subscription is gone.
+        Dead letters stay until they are replayed; if their subscription is gone, only as long as others.
         """
         old = sa.select(notifications.c.number).where(
             notifications.c.state.in_((DELIVERED, DROPPED)), notifications.c.settled < before
@@ -240,7 +269,7 @@ class Outbox:
         return self._forgotten(old) + self._forgotten(left, dead_letters)
 
     def _forgotten(self, which: sa.Select[Any], *also: sa.Table) -> int:
-        """Delete notifications a few at a time, so that nobody who writes waits for long."""
+        """Delete notifications a few at a time, so that other writes do not wait for long."""
         done = 0
         while some := self._store.read(lambda c: c.execute(which.limit(_AT_ONCE)).scalars().all()):
 
@@ -253,9 +282,9 @@ class Outbox:
         return done
 
     def forget_gone(self) -> int:
-        """Let go what is left of subscriptions that are gone; how many there were. All events have been matched.
+        """Cancel what is pending for subscriptions that are gone, and delete their counters; returns how many.
 
-        What they were told goes on to count, under the number 0.
+        All events must have been matched. The sums of the counters are added to those of number 0.
         """
         there = sa.select(subscriptions.c.number)
         gone = sa.select(counters.c.subscription).where(
@@ -276,7 +305,7 @@ class Outbox:
                 if self._counts(connection, _GONE) is None:
                     nothing = dict.fromkeys(names, 0)
                     connection.execute(sa.insert(counters).values(subscription=_GONE, **nothing))
-                _count(connection, _GONE, **{name: int(value) for name, value in zip(names, sums, strict=True)})
+                _count(connection, _GONE, **{name: int(value or 0) for name, value in zip(names, sums, strict=True)})
 
             self._store.write(work)
             done += len(some)
@@ -284,15 +313,15 @@ class Outbox:
 
     # ------------------------------------------------------------ looking
 
-    def counts(self, subscription: int) -> Counts:
-        """What became of the notifications of a subscription."""
+    def counts(self, subscription: int) -> DeliveryCounts:
+        """The counts of a subscription."""
         found = self._store.read(lambda c: self._counts(c, subscription))
-        return found or Counts(0, 0, 0, 0, None)
+        return found or DeliveryCounts(0, 0, 0, 0, None)
 
     @staticmethod
-    def _counts(connection: Connection, subscription: int) -> Counts | None:
+    def _counts(connection: Connection, subscription: int) -> DeliveryCounts | None:
         row = connection.execute(sa.select(counters).where(counters.c.subscription == subscription)).first()
-        return None if row is None else Counts(row.due, row.delivered, row.dead, row.dropped, row.last)
+        return None if row is None else DeliveryCounts(row.due, row.delivered, row.dead, row.dropped, row.last)
 
     def _settle(self, connection: Connection, which: sa.ColumnElement[bool], state: int) -> int:
         return connection.execute(
@@ -301,7 +330,7 @@ class Outbox:
 
 
 def _longer(connection: Connection, some: Sequence[int], most: int) -> list[tuple[int, int]]:
-    """Those of some subscriptions for which more than so many wait, and how many."""
+    """The subscriptions for which more than `most` notifications are pending, with their numbers."""
     pending = counters.c.due - counters.c.delivered - counters.c.dead - counters.c.dropped
     found: list[tuple[int, int]] = []
     for part in _chunks(some):
@@ -311,8 +340,8 @@ def _longer(connection: Connection, some: Sequence[int], most: int) -> list[tupl
 
 
 def _page(
-    connection: Connection, subscription: int, after: int, limit: int, states: Sequence[int]
-) -> list[Notification]:
+    subscription: int, after: int, limit: int, states: Sequence[int], connection: Connection
+) -> Sequence[sa.Row[Any]]:
     wanted = (
         sa.select(notifications)
         .where(
@@ -323,8 +352,7 @@ def _page(
         .order_by(notifications.c.number)
         .limit(limit)
     )
-    rows = connection.execute(wanted).all()
-    return [Notification(r.number, r.id, r.subscription, r.kind, r.body, r.created, r.trace) for r in rows]
+    return connection.execute(wanted).all()
 
 
 def _present(connection: Connection, ids: Sequence[str]) -> set[str]:
@@ -336,7 +364,7 @@ def _present(connection: Connection, ids: Sequence[str]) -> set[str]:
 
 
 def _chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:
-    """A few values at a time: databases take so many and no more."""
+    """Slices of the values: databases take a limited number of parameters."""
     for begin in range(0, len(values), _AT_ONCE):
         yield values[begin : begin + _AT_ONCE]
 

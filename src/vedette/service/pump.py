@@ -1,359 +1,259 @@
-"""How do accepted events become notifications? One thread reads the journal, matches, and writes what is to be told.
+"""Matches accepted events, and so makes notifications; every stream has lanes, each a thread of its own.
 
-Each stream has an engine. Changes of subscriptions come in by a queue, each with the number of the event after which it
-counts, and are carried out exactly there. What is told, and how far the stream was read, are written together, so that
-nothing is told twice or forgotten. Where patterns stand is written now and then; after a crash events since then are
-matched again, and give notifications with the same ids, which are there already.
+One lane of a stream has the plain subscriptions: filters and patterns that call no operators. Those that call some may
+take as long as the operator takes; they are in other lanes, by tenant, so that no others wait for them, and a lane that
+is stuck does not hold up the others (`vedette.service.lane`).
 """
 
 from __future__ import annotations
 
-import logging
+import re
 import threading
-import time
-from bisect import bisect_right
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+import zlib
+from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass, field
-from datetime import timedelta
+from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from typing import Any, Final, TypeVar
 
-import sqlalchemy as sa
-from sqlalchemy.engine import Connection
-
+from vedette.errors import FilterError
+from vedette.language import ast
+from vedette.language.parser import parse
 from vedette.operators.registry import Operators
-from vedette.schema.encode import Reject
 from vedette.service import clock
-from vedette.service.engine import Batch, Engine, Told
-from vedette.service.errors import StoreBusy, StoreFailed, StoreFull
-from vedette.service.journal import Journal, Written
-from vedette.service.notifying import body_of, id_of
+from vedette.service.errors import NotMatching
+from vedette.service.journal import Journal
+from vedette.service.lane import Lane
+from vedette.service.lane_context import BatchListener, LaneContext
 from vedette.service.outbox import Outbox
-from vedette.service.registry import Change, Registry, Subscription
+from vedette.service.quarantine import Quarantine
+from vedette.service.rejected_events import RejectedEvents
+from vedette.service.rights import Rights
+from vedette.service.settings import LimitSettings
 from vedette.service.storage.store import Store
-from vedette.service.storage.tables import progress
-from vedette.service.telemetry import traces
-from vedette.service.tenants import Stream
-from vedette.service.warming import warm_up
+from vedette.service.stream_engine import StreamEngine
+from vedette.service.subscription_registry import Registry, Subscription, SubscriptionChange
+from vedette.service.tenants import ServiceStream
 
-_LOG: Final = logging.getLogger("vedette.service.pump")
-BATCH: Final = 2_000  # events that are matched together
-_STATE_EVERY: Final = 1.0  # seconds between two writings of where patterns stand
-_COMPLAINTS: Final = 10.0  # seconds between two
-_FEW: Final = 64  # events; where fewer came, others are waited for a moment: alone each costs ten times as much
-_MOMENT: Final = 0.01  # seconds
-_PAUSE: Final = 0.5  # seconds before trying again, when nothing can be written
+PLAIN: Final = ""  # the name of the lane of plain subscriptions
+LANES: Final = 16  # of a stream, for those that call operators; a tenant has one of them
+_PATIENCE: Final = 10.0  # seconds that an operator has to come back when the service ends
 
-Heard = Callable[[Stream, Batch, list[Told]], None]
-Seen = TypeVar("Seen")
+# A name before a parenthesis, which most texts do not have.
+_MAY_CALL: Final = re.compile(r"(?:\b(?!(?:in|and|or|not)\b)\w+|`)\s*\(", re.IGNORECASE)
+
+LookResult = TypeVar("LookResult")
 
 
-@dataclass(slots=True)
-class _Flow:
-    """One stream on its way through the engine."""
+def lane_of(one: Subscription) -> str:
+    """The name of the lane that matches a subscription; the same after every start."""
+    predict = one.standing().predict
+    texts = (one.when, *(() if predict is None else predict.features))
+    return f"operators-{zlib.crc32(one.tenant.encode()) % LANES}" if any(map(_calls, texts)) else PLAIN
 
-    stream: Stream
-    engine: Engine
-    read: int  # up to which events the engine has seen
-    told: int  # up to which events notifications were written: below it they may be there already
-    standing: dict[str, Subscription] = field(default_factory=dict)
-    changes: deque[Change] = field(default_factory=deque)  # in order; appended by another thread
-    state_written: float = 0.0
-    state_event: int = 0
-    complained: float = float("-inf")  # when it was last said that events cannot be matched
-    moved: bool = False  # since where it stands was last written
+
+@lru_cache(maxsize=4_096)
+def _calls(text: str) -> bool:
+    """Whether a text may call operators, and so take as long as these take."""
+    if not _MAY_CALL.search(text):
+        return False
+    try:
+        return _has_call(parse(text))
+    except FilterError:  # no lane can compile it
+        return False
+
+
+def _has_call(node: Any) -> bool:
+    if isinstance(node, ast.Call):
+        return True
+    if isinstance(node, tuple):
+        return any(map(_has_call, node))
+    return is_dataclass(node) and any(_has_call(getattr(node, each.name)) for each in fields(node))
 
 
 class Pump:
-    """Matches whatever is accepted. `heard` is told of every batch, for those who watch."""
+    """The lanes of all streams. `heard` is called with every batch, `heard_later` with outcomes of operator lanes."""
 
     def __init__(
         self,
         store: Store,
         journal: Journal,
         outbox: Outbox,
+        rights: Rights,
         *,
         operators: Operators | None = None,
         now: clock.Clock = clock.now,
-        heard: Heard | None = None,
+        heard: BatchListener | None = None,
+        heard_later: BatchListener | None = None,
+        limits: LimitSettings | None = None,
     ) -> None:
-        self._store, self._journal, self._outbox = store, journal, outbox
-        self._operators = operators
-        self._now = now
-        self._heard = heard
-        self._flows: dict[str, _Flow] = {}
-        self._wake = threading.Event()
-        self._looks: deque[tuple[str, Callable[[Engine], Any], Future[Any]]] = deque()
-        self._ending = self._ended = False
-        self._thread: threading.Thread | None = None
-        self.warm = False  # until then the loops of matching are being loaded, or compiled
-        self.failure: BaseException | None = None
-        self.matched: Counter[str] = Counter()  # events, by stream
-        self.rejected: Counter[str] = Counter()  # of these, events that break the schema of their stream
+        self.quarantine = Quarantine(store, outbox, now)
+        self.set_aside = RejectedEvents(store, now)
+        self._shared = LaneContext(
+            store, journal, outbox, rights, self.quarantine, self.set_aside, operators, now, limits or LimitSettings()
+        )
+        self._heard, self._heard_later = heard, heard_later
+        self._lanes: dict[str, dict[str, Lane]] = {}  # by stream, then by name
+        self._lock = threading.Lock()
+        self._started = False
 
     # ------------------------------------------------------------ beginning and ending
 
-    def open(self, stream: Stream, registry: Registry) -> None:
-        """Take up a stream where it was left."""
-        lateness = timedelta(microseconds=stream.lateness)
-        engine = Engine(stream.schema, operators=self._operators, lateness=lateness)
-        row = self._store.read(lambda c: c.execute(sa.select(progress).where(progress.c.stream == stream.name)).one())
-        read = row.state_event  # from there on events are matched again: patterns have to follow them
-        flow = _Flow(stream, engine, read, row.event, state_event=row.state_event)
-        engine.restore(row.state)
-        there = [one for one in registry.standing(stream.name) if one.kind != "want"]
-        flow.standing = {one.id: one for one in there if one.since <= read}
-        for id_, error in engine.add_many([one.standing() for one in flow.standing.values()]):
-            del flow.standing[id_]
-            _LOG.error("subscription %s cannot stand: %s", id_, error)
-        later = sorted((one for one in there if one.since > read), key=_since)
-        flow.changes.extend(Change(one.since, stream.name, one.id, one) for one in later)
-        self._flows[stream.name] = flow
+    def begin(self, stream: ServiceStream) -> None:
+        """Add a new stream, without subscriptions and events."""
+        lane = self._made(stream, PLAIN)
+        lane.begin(0)
+        self._add(lane)
+
+    def open(self, stream: ServiceStream, registry: Registry) -> None:
+        """Continue a stream from its stored positions."""
+        there = [one for one in registry.standing(stream.name) if not one.is_want and not self._is_damaged(one)]
+        by_lane: dict[str, list[Subscription]] = {PLAIN: []}
+        for one in there:
+            by_lane.setdefault(self._lane_of(one), []).append(one)
+        self.quarantine.load(stream.name)
+        for name, some in by_lane.items():
+            lane = self._made(stream, name)
+            lane.open(some)
+            self._add(lane)
+
+    @staticmethod
+    def _lane_of(one: Subscription) -> str:
+        try:
+            return lane_of(one)
+        except Exception:  # it cannot be compiled, as its lane will find
+            return PLAIN
+
+    def _made(self, stream: ServiceStream, name: str) -> Lane:
+        return Lane(self._shared, stream, name, self._heard if name == PLAIN else self._heard_later)
+
+    def _add(self, lane: Lane) -> None:
+        with self._lock:
+            mine = self._lanes.get(lane.stream.name, {})
+            self._lanes[lane.stream.name] = {**mine, lane.name: lane}
+            if self._started:
+                lane.start()
+
+    def _is_damaged(self, one: Subscription) -> bool:
+        if one.damaged:
+            self._shared.store.damages.tell("subscriptions", one.id, "its checksum does not fit: it hears of nothing")
+        return one.damaged
 
     def start(self) -> None:
-        """Begin to match."""
-        self._thread = threading.Thread(target=self._run, name="vedette-pump", daemon=True)
-        self._thread.start()
+        """Start all lanes."""
+        with self._lock:
+            self._started = True
+            for lane in self.lanes():
+                lane.start()
 
     def close(self) -> None:
-        """Match what was accepted, write where patterns stand, and end."""
-        self._ending = True
-        self._wake.set()
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
-        for flow in self._flows.values():
-            flow.engine.close()
+        """Match what was accepted, write the state of patterns, and end; operator lanes go on at the next start."""
+        self._shared.ending = True
+        lanes = self.lanes()
+        for lane in lanes:
+            lane.wake()
+        for lane in lanes:
+            lane.join(None if lane.is_plain and lane.stuck is None else _PATIENCE)
+        self._shared.watchdog.close()
 
-    def change(self, change: Change) -> None:
-        """A subscription came, changed or went; to be called in the order in which that was written down."""
-        flow = self._flows.get(change.stream)
-        if flow is not None:
-            flow.changes.append(change)
-            self._wake.set()
+    def lanes(self) -> list[Lane]:
+        """The lanes of all streams."""
+        return [lane for lanes in list(self._lanes.values()) for lane in lanes.values()]
 
-    def wake(self, _stream: str) -> None:
-        """There are new events."""
-        self._wake.set()
+    # ------------------------------------------------------------ what is new
+
+    def change(self, change: SubscriptionChange) -> None:
+        """Add a change of a subscription; to be called in the order in which changes were written to the database."""
+        self.quarantine.heard(change)
+        lanes = self._lanes.get(change.stream)
+        if lanes is None or (change.now is not None and change.now.is_want):
+            return
+        mine = None if change.now is None else self._lane_of(change.now)
+        if mine is not None and mine not in lanes:
+            lane = self._made(lanes[PLAIN].stream, mine)
+            lane.begin(change.since)
+            lane.change(change)
+            self._add(lane)
+        for name, lane in lanes.items():
+            lane.change(change if name == mine else change._replace(now=None))
+
+    def wake(self, stream: str) -> None:
+        """Wake the lanes of a stream: it has new events."""
+        for lane in self._lanes.get(stream, {}).values():
+            lane.wake()
+
+    def within(self, seconds: float, work: Callable[[], LookResult]) -> LookResult:
+        """Call a function and return its result; TimeLimitExceeded if it has not ended after so many seconds."""
+        return self._shared.watchdog.run(seconds, work)
+
+    # ------------------------------------------------------------ how it goes
+
+    @property
+    def warm(self) -> bool:
+        """Whether the kernels of matching are loaded."""
+        return all(lane.warm for lane in self.lanes() if lane.is_plain)
 
     @property
     def behind(self) -> int:
-        """How many numbers the slowest stream is behind what was accepted."""
-        return max((self._journal.settled - flow.read for flow in self._flows.values()), default=0)
+        """By how many event numbers the slowest lane is behind the journal."""
+        return max((lane.behind for lane in self.lanes()), default=0)
 
     @property
     def least(self) -> int:
         """Events below this number are not needed any more."""
-        settled = self._journal.settled
-        reads = [flow.state_event if flow.moved else flow.read for flow in self._flows.values()]
-        return min(reads, default=settled)
+        settled = self._shared.journal.settled
+        return min((lane.needs for lane in self.lanes()), default=settled)
 
-    def engine(self, stream: str) -> Engine:
-        """The engine of a stream, for those who look."""
-        return self._flows[stream].engine
+    @property
+    def matched(self) -> Counter[str]:
+        """Number of matched events, by stream."""
+        return self._shared.matched
 
-    def look(self, stream: str, what: Callable[[Engine], Seen]) -> Future[Seen]:
-        """Let the thread that matches look at the engine of a stream, between two batches: nobody else may."""
-        found: Future[Any] = Future()
-        self._looks.append((stream, what, found))
-        self._wake.set()
-        if self._ended:
-            self._show()
-        return found
+    @property
+    def rejected(self) -> Counter[str]:
+        """Of the matched events, how many could not be: they break the schema, or matching them failed."""
+        return self._shared.complaints.count
+
+    @property
+    def failures(self) -> Counter[str]:
+        """How often matching failed, by stage."""
+        return self._shared.failures
+
+    @property
+    def failure(self) -> str | None:
+        """Why the plain subscriptions of some stream are not matched; None if all are."""
+        return next((lane.failure for lane in self.lanes() if lane.is_plain and lane.failure), None)
+
+    @property
+    def degraded(self) -> list[str]:
+        """Why subscriptions with operators of some tenants are not matched; empty if all are."""
+        return [lane.failure for lane in self.lanes() if not lane.is_plain and lane.failure]
+
+    def check(self, stream: str) -> None:
+        """NotMatching if events published on a stream would not be matched."""
+        lanes = self._lanes.get(stream)
+        failure = None if lanes is None else lanes[PLAIN].failure
+        if failure is not None:
+            raise NotMatching(f"{failure}\nHint: see /readyz; nothing was accepted", retry_after=5)
+
+    # ------------------------------------------------------------ looking
+
+    def engine(self, stream: str) -> StreamEngine:
+        """The engine of the plain subscriptions of a stream, for reading."""
+        return self._lanes[stream][PLAIN].engine
+
+    def look(
+        self, stream: str, what: Callable[[StreamEngine], LookResult], id_: str | None = None
+    ) -> Future[LookResult]:
+        """Let the thread that matches a subscription call a function with its engine; no other thread may use it."""
+        lanes = self._lanes[stream]
+        found = next((lane for lane in lanes.values() if id_ in lane.standing), lanes[PLAIN])
+        return found.look(what)
 
     def standing(self, stream: str, id_: str) -> Subscription | None:
-        """A subscription as it stands now; to be asked by who is told of a batch."""
-        return self._flows[stream].standing.get(id_)
-
-    def _show(self) -> None:
-        while True:
-            try:
-                stream, what, found = self._looks.popleft()
-            except IndexError:  # none is left, or another thread was quicker: at the end all may show
-                return
-            if not found.set_running_or_notify_cancel():
-                continue
-            try:
-                if self._ended:
-                    raise StoreBusy("matching has ended\nHint: see /readyz")
-                found.set_result(what(self._flows[stream].engine))
-            except Exception as error:
-                found.set_exception(error)
-
-    # ------------------------------------------------------------ the thread
-
-    def _run(self) -> None:
-        try:
-            warm_up()
-            self.warm = True
-            while True:
-                self._wake.clear()
-                ending = self._ending
-                moved = 0
-                for flow in list(self._flows.values()):
-                    moved += self._advanced(flow)
-                self._show()
-                if moved:
-                    if moved < _FEW and not ending:
-                        time.sleep(_MOMENT)
-                    continue
-                if ending:
-                    break
-                self._wake.wait(timeout=_STATE_EVERY)
-            for flow in self._flows.values():
-                self._write(flow, [], flow.read, state=True)
-        except BaseException as error:
-            self.failure = error
-            _LOG.exception("matching has ended")
-        finally:
-            self._ended = True
-            self._show()
-
-    def _advanced(self, flow: _Flow) -> int:
-        """Match the next events of a stream; how many there were."""
-        upto = self._journal.settled
-        # Whatever changed before one of these events was accepted is in the queue by now.
-        batch, written = self._patiently(lambda: self._journal.after(flow.stream.name, flow.read, upto, BATCH))
-        if len(batch) == BATCH:
-            upto = batch.numbers[-1]
-        with traces.matching(flow.stream.name, len(batch), [one.trace for one in written.values()]):
-            told = self._matched(flow, batch, upto)
-        due = flow.moved and time.monotonic() - flow.state_written >= _STATE_EVERY
-        if not len(batch):
-            flow.read = max(flow.read, upto)  # there is nothing of this stream up to there
-            if due:
-                self._write(flow, [], flow.read, state=True)
-            return 0
-        flow.moved = True
-        again = batch.numbers[0] <= flow.told
-        self._write(flow, self._rows(flow, told, written), batch.numbers[-1], state=due, again=again)
-        flow.read = batch.numbers[-1]
-        flow.told = max(flow.told, flow.read)
-        self.matched[flow.stream.name] += len(batch)
-        if self._heard is not None:
-            self._heard(flow.stream, batch, told)
-        return len(batch)
-
-    def _matched(self, flow: _Flow, batch: Batch, upto: int) -> list[Told]:
-        """What a batch tells, every change carried out after the event that it counts after."""
-        told: list[Told] = []
-        rejects: list[Reject] = []
-        begin = 0
-        while flow.changes and flow.changes[0].since <= upto:
-            end = bisect_right(batch.numbers, flow.changes[0].since, begin)
-            if end > begin:
-                told += flow.engine.match(batch.part(begin, end), rejects)
-            until = batch.numbers[end] if end < len(batch) else upto + 1
-            self._carry_out(flow, _before(flow.changes, until))
-            begin = end
-        if begin < len(batch):
-            told += flow.engine.match(batch.part(begin, len(batch)), rejects)
-        if rejects:
-            self._complain(flow, rejects)
-        return told
-
-    def _complain(self, flow: _Flow, rejects: list[Reject]) -> None:
-        """Count events that break the schema; now and then one of them is logged."""
-        name = flow.stream.name
-        self.rejected[name] += len(rejects)
-        if time.monotonic() - flow.complained > _COMPLAINTS:
-            flow.complained = time.monotonic()
-            said = {"stream": name, "attribute": rejects[0].attribute, "reason": rejects[0].reason}
-            _LOG.warning("an event cannot be matched", extra=said | {"rejected": self.rejected[name]})
-
-    def _carry_out(self, flow: _Flow, changes: Iterable[Change]) -> None:
-        """Let the engine know what became of each subscription; one that cannot stand is left out, and said so.
-
-        No event came between these changes, so that only the last of each subscription counts; and many at once take
-        a fraction of the time of one after the other.
-        """
-        last: dict[str, Subscription | None] = {}
-        for change in changes:
-            if change.now is None or change.now.kind != "want":
-                last.pop(change.id, None)
-                last[change.id] = change.now
-        for id_ in last:
-            flow.standing.pop(id_, None)
-            if id_ in flow.engine:
-                flow.engine.remove(id_)
-        now = {id_: one for id_, one in last.items() if one is not None}
-        refused = dict(flow.engine.add_many(one.standing() for one in now.values()))
-        for id_, error in refused.items():
-            _LOG.error("subscription %s cannot stand: %s", id_, error)
-        flow.standing |= {id_: one for id_, one in now.items() if id_ not in refused}
-
-    def _rows(self, flow: _Flow, told: Sequence[Told], written: dict[int, Written]) -> list[dict[str, Any]]:
-        """Notifications as rows of the table, in the order of events."""
-        older = {one.event for one in told} - written.keys()
-        if older:  # patterns that waited for late events tell of events of earlier batches
-            written = written | self._patiently(lambda: self._journal.written(sorted(older)))
-        moment, seen, rows = self._now(), Counter[tuple[Any, ...]](), []
-        said = clock.iso(moment)
-        for one in told:
-            subscription = flow.standing.get(one.subscription)
-            if subscription is None:
-                continue
-            alike = (one.subscription, one.event, one.kind, tuple(sorted((one.bindings or {}).items())), one.within)
-            event = written.get(one.event)
-            id_ = id_of(subscription, one, seen[alike])
-            seen[alike] += 1
-            rows.append(
-                {
-                    "id": id_,
-                    "subscription": subscription.number,
-                    "tenant": subscription.tenant,
-                    "event": one.event,
-                    "kind": one.kind,
-                    "body": body_of(id_, subscription, one, None if event is None else event.body, said),
-                    "created": moment,
-                    "trace": None if event is None else event.trace,
-                }
-            )
-        return rows
-
-    def _write(self, flow: _Flow, rows: list[dict[str, Any]], number: int, *, state: bool, again: bool = False) -> None:
-        """Write what is told and how far the stream was read, together; wait while the disk is full."""
-        values: dict[str, Any] = {"event": sa.case((progress.c.event > number, progress.c.event), else_=number)}
-        if state:
-            values |= {"state": flow.engine.to_bytes(), "state_event": number}
-
-        def work(connection: Connection) -> frozenset[int]:
-            grown = self._outbox.put(connection, rows, again=again)
-            connection.execute(sa.update(progress).where(progress.c.stream == flow.stream.name).values(**values))
-            return grown
-
-        def written() -> None:
-            nonlocal again
-            try:
-                self._store.write(work, self._outbox.grown)
-            except StoreFailed:
-                again = True  # a database that goes away may have written it
-                raise
-
-        self._patiently(written)
-        if state:
-            flow.state_written, flow.state_event, flow.moved = time.monotonic(), number, False
-
-    def _patiently(self, what: Callable[[], Seen]) -> Seen:
-        """Read or write; as long as the database cannot, it is tried again, until the service ends."""
-        while True:
-            try:
-                return what()
-            except (StoreBusy, StoreFull, StoreFailed) as error:
-                if self._ending:
-                    raise
-                _LOG.warning("matching waits for the database: %s", error)
-                time.sleep(_PAUSE)
-
-
-def _before(changes: deque[Change], number: int) -> list[Change]:
-    """Take those changes that count before an event."""
-    found = []
-    while changes and changes[0].since < number:
-        found.append(changes.popleft())
-    return found
-
-
-def _since(one: Subscription) -> int:
-    return one.since
+        """A subscription as it is matched now; to be called by the listeners of batches."""
+        for lane in self._lanes[stream].values():
+            if id_ in lane.standing:
+                return lane.standing[id_]
+        return None

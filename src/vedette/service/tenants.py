@@ -1,8 +1,9 @@
-"""Who uses the service, by which keys, and which streams are there?"""
+"""Tenants with their keys, and streams."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -21,14 +22,14 @@ _KEY_ID: Final = 16  # characters of a key's hash that name it
 
 
 class Tenant(NamedTuple):
-    """Somebody who publishes and subscribes; what others have is invisible."""
+    """A user of the service, who publishes and subscribes; other tenants' objects are invisible."""
 
     name: str
     limits: dict[str, Any]  # what differs from the settings
 
 
-class Key(NamedTuple):
-    """A key of a tenant, without what opens anything."""
+class ApiKey(NamedTuple):
+    """A key of a tenant, without its secret."""
 
     id: str  # the beginning of its hash
     label: str
@@ -36,17 +37,18 @@ class Key(NamedTuple):
     revoked: int | None
 
 
-class Stream(NamedTuple):
-    """A sequence of events that subscriptions listen to."""
+class ServiceStream(NamedTuple):
+    """A stream of events in the service, with its schema and owner."""
 
     name: str
     schema: Schema
     anonymous: bool
     lateness: int  # microseconds
+    owner: str | None = None  # a tenant, which has every right on it; None: whoever runs the service
 
 
 def check_name(name: str, of: str) -> str:
-    """A name that can stand in a URL; InputError says what it may have."""
+    """A name that can stand in a URL; InputError says which characters are allowed."""
     if not isinstance(name, str) or not _NAME.match(name):
         raise InputError(
             f"{str(name)[:80]!r} cannot name a {of}\n"
@@ -61,9 +63,22 @@ class Tenants:
     def __init__(self, store: Store, now: clock.Clock = clock.now) -> None:
         self._store = store
         self._now = now
+        self.revoked: Callable[[str], None] = lambda _: None  # called with a key's hash, by the thread that writes
 
     def add(self, name: str, limits: dict[str, Any] | None = None) -> Tenant:
-        """A new tenant; Conflict if there is one of this name."""
+        """Add a tenant; Conflict if there is one of this name."""
+        return self._add(name, limits, None)
+
+    def add_with_key(self, name: str, limits: dict[str, Any] | None = None, label: str = "first") -> str:
+        """Add a tenant with its first key, both or neither; returns the key, which cannot be shown again."""
+        secret = tickets.new(tickets.KEY)
+        self._add(name, limits, self._key(name, secret, label))
+        return secret.text
+
+    def _key(self, tenant: str, secret: tickets.Secret, label: str) -> sa.Insert:
+        return sa.insert(keys).values(hash=secret.hash, tenant=tenant, label=label[:128], created=self._now())
+
+    def _add(self, name: str, limits: dict[str, Any] | None, key: sa.Insert | None) -> Tenant:
         check_name(name, "tenant")
         text = None if not limits else orjson.dumps(limits).decode()
 
@@ -72,6 +87,8 @@ class Tenants:
                 raise Conflict(f"there is a tenant {name!r} already")
             connection.execute(sa.insert(tenants).values(name=name, created=self._now(), limits=text))
             connection.execute(sa.insert(usage).values(tenant=name, subscriptions=0, cost=0.0, offers=0))
+            if key is not None:
+                connection.execute(key)
 
         self._store.write(work)
         return Tenant(name, limits or {})
@@ -81,31 +98,29 @@ class Tenants:
         rows = self._store.read(lambda c: c.execute(sa.select(tenants).order_by(tenants.c.name)).all())
         return [_tenant(row) for row in rows]
 
-    def keys(self, tenant: str) -> list[Key]:
-        """The keys of a tenant, the oldest first, also those that were revoked; NotFound without such a tenant."""
+    def keys(self, tenant: str) -> list[ApiKey]:
+        """The keys of a tenant, oldest first, also revoked ones; NotFound without such a tenant."""
 
-        def work(connection: Connection) -> list[Key]:
+        def work(connection: Connection) -> list[ApiKey]:
             _check_there(connection, tenant)
             mine = sa.select(keys).where(keys.c.tenant == tenant).order_by(keys.c.created, keys.c.hash)
-            return [Key(row.hash[:_KEY_ID], row.label, row.created, row.revoked) for row in connection.execute(mine)]
+            return [ApiKey(row.hash[:_KEY_ID], row.label, row.created, row.revoked) for row in connection.execute(mine)]
 
         return self._store.read(work)
 
     def new_key(self, tenant: str, label: str = "") -> str:
-        """A key, which nobody can be shown again."""
+        """Add a key of a tenant; returns it, and it cannot be shown again."""
         secret = tickets.new(tickets.KEY)
 
         def work(connection: Connection) -> None:
             _check_there(connection, tenant)
-            connection.execute(
-                sa.insert(keys).values(hash=secret.hash, tenant=tenant, label=label[:128], created=self._now())
-            )
+            connection.execute(self._key(tenant, secret, label))
 
         self._store.write(work)
         return secret.text
 
     def revoke(self, tenant: str, key_id: str) -> str:
-        """Let a key open nothing from now on; its hash. NotFound if there is none that opens anything."""
+        """Revoke a key; returns its hash. NotFound if there is no such key, or it is revoked already."""
 
         def work(connection: Connection) -> str:
             _check_there(connection, tenant)
@@ -116,10 +131,10 @@ class Tenants:
                 raise NotFound(f"the tenant {tenant[:80]!r} has no key {key_id[:80]!r} that is not revoked")
             return str(found)
 
-        return self._store.write(work)
+        return self._store.write(work, self.revoked)
 
     def of_key(self, key: str) -> Tenant:
-        """Whose key this is; NotAllowed if it is nobody's."""
+        """The tenant of a key; NotAllowed if the key is unknown or revoked."""
         joined = sa.select(tenants).join(keys).where(keys.c.hash == tickets.hashed(key), keys.c.revoked.is_(None))
         row = self._store.read(lambda c: c.execute(joined).first())
         if row is None:
@@ -128,62 +143,90 @@ class Tenants:
 
 
 class Streams:
-    """The streams, which are few and known to everybody."""
+    """All streams, which are few; rights on them are in `vedette.service.rights`."""
 
     def __init__(self, store: Store, now: clock.Clock = clock.now) -> None:
         self._store = store
         self._now = now
-        self._known: dict[str, Stream] = {}
+        self._known: dict[str, ServiceStream] = {}
+        self.made: Callable[[ServiceStream], None] = lambda _: None  # called with new streams, by the writing thread
 
     def load(self) -> None:
-        """Look at what there is."""
+        """Read the streams from the database."""
         rows = self._store.read(lambda c: c.execute(sa.select(streams).order_by(streams.c.name)).all())
         self._known = {row.name: _stream(row) for row in rows}
 
-    def put(self, name: str, *, schema: dict[str, Any] | None, anonymous: bool, lateness: int) -> Stream:
-        """A stream, new or changed; its schema cannot change, as subscriptions were checked against it."""
+    def put(
+        self,
+        name: str,
+        *,
+        schema: dict[str, Any] | None,
+        anonymous: bool,
+        lateness: int,
+        owner: str | None = None,
+        settle: Callable[[Connection], Callable[[], None]] | None = None,
+    ) -> ServiceStream:
+        """Add or change a stream; its schema cannot change, as subscriptions were checked against it.
+
+        `settle` writes the rights in the same transaction; the function that it returns is called after the commit.
+        """
         check_name(name, "stream")
-        made = Stream(name, schema_of(schema), anonymous, lateness)
+        if owner is not None:
+            check_name(owner, "tenant")
+        made = ServiceStream(name, schema_of(schema), anonymous, lateness, owner)
         text = None if schema is None else orjson.dumps(schema).decode()
 
-        def work(connection: Connection) -> None:
+        def work(connection: Connection) -> tuple[bool, Callable[[], None] | None]:
             there = connection.execute(sa.select(streams).where(streams.c.name == name)).first()
             if there is None:
                 connection.execute(
                     sa.insert(streams).values(
-                        name=name, schema=text, anonymous=anonymous, lateness=lateness, created=self._now()
+                        name=name, schema=text, anonymous=anonymous, lateness=lateness, owner=owner, created=self._now()
                     )
                 )
                 connection.execute(sa.insert(progress).values(stream=name, event=0, state_event=0))
-                return
-            if _stream(there).schema != made.schema:
+                new = True
+            elif _stream(there).schema != made.schema:
                 raise Conflict(
                     f"the stream {name!r} has another schema, which its subscriptions were checked against\n"
                     "Hint: make another stream"
                 )
-            connection.execute(
-                sa.update(streams).where(streams.c.name == name).values(anonymous=anonymous, lateness=lateness)
-            )
+            else:
+                changed = sa.update(streams).where(streams.c.name == name)
+                connection.execute(changed.values(anonymous=anonymous, lateness=lateness, owner=owner))
+                new = False
+            return new, None if settle is None else settle(connection)
 
-        if self._known.get(name) != made:  # else nothing changes: a service starts on a full disk, too
-            self._store.write(work)
-        self._known[name] = made
+        def then(done: tuple[bool, Callable[[], None] | None]) -> None:
+            new, settled = done
+            if settled is not None:
+                settled()
+            if new:
+                self.made(made)
+            self._known[name] = made
+
+        if settle is not None or self._known.get(name) != made:  # else a service starts on a full disk, too
+            self._store.write(work, then)
         return made
 
-    def get(self, name: str) -> Stream:
+    def find(self, name: str) -> ServiceStream | None:
+        """A stream, or None."""
+        return self._known.get(name)
+
+    def get(self, name: str) -> ServiceStream:
         """A stream; NotFound if there is none."""
         found = self._known.get(name)
         if found is None:
             raise NotFound(f"there is no stream {name[:80]!r}")
         return found
 
-    def all(self) -> list[Stream]:
+    def all(self) -> list[ServiceStream]:
         """Every stream, by name."""
         return [self._known[name] for name in sorted(self._known)]
 
 
 def key_id(key: str) -> str:
-    """How a key is called where it is not shown."""
+    """The id by which a key is named where it is not shown."""
     return tickets.hashed(key)[:_KEY_ID]
 
 
@@ -201,6 +244,6 @@ def _tenant(row: Any) -> Tenant:
     return Tenant(row.name, {} if row.limits is None else orjson.loads(row.limits))
 
 
-def _stream(row: Any) -> Stream:
+def _stream(row: Any) -> ServiceStream:
     schema = schema_of(None if row.schema is None else orjson.loads(row.schema))
-    return Stream(row.name, schema, bool(row.anonymous), int(row.lateness))
+    return ServiceStream(row.name, schema, bool(row.anonymous), int(row.lateness), row.owner)

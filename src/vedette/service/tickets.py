@@ -1,7 +1,7 @@
-"""Who may renew, replace or cancel? Whoever holds the ticket (Liu 2007, §5.1). Who is a tenant? Whoever holds a key.
+"""Tickets of subscriptions (Liu 2007, §5.1) and keys of tenants: whoever holds one may act.
 
-Both are 256 random bits. What is kept is a hash: whoever reads the database cannot act for anybody. A fast hash is
-enough for what nobody can guess, and comparing takes the same time whatever is wrong.
+Both are 256 random bits. Only a hash is kept: whoever reads the database cannot act for anybody. A fast hash is enough
+for what nobody can guess, and comparing takes the same time whatever is wrong.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ TICKET, KEY = "vt_", "vk_"  # so that people, and scanners for secrets, see what
 
 
 class Secret(NamedTuple):
-    """What the holder gets, once, and what is kept of it."""
+    """A secret for its holder, shown once, and the hash that is kept."""
 
     text: str
     hash: str
@@ -26,16 +26,16 @@ class Secret(NamedTuple):
 
 
 def new(prefix: str) -> Secret:
-    """A secret that was never there before."""
+    """A new random secret."""
     text = prefix + secrets.token_urlsafe(_BYTES)
     return Secret(text, hashed(text))
 
 
 def hashed(text: str) -> str:
-    """What is kept of a secret."""
+    """The hash that is kept of a secret."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def holds(text: str | None, kept: str) -> bool:
-    """Whether a text is the secret of which this hash was kept."""
+    """Whether a text is the secret of this hash."""
     return hmac.compare_digest(hashed(text or ""), kept)

@@ -1,1 +1,1 @@
-"""How do notifications get to people? By streams that they read, and by requests that are made to them."""
+"""Delivery of notifications: streams and queues that subscribers read, and webhooks."""

@@ -1,4 +1,4 @@
-"""Who waits for notifications, and is woken when there are some?"""
+"""Wakes the readers of notifications when the queues of their subscriptions have grown."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from contextlib import contextmanager
 
 
 class Hub:
-    """Readers by the number of the subscription that they read. All but `grown` belong to one event loop."""
+    """Events to set, by subscription number.
+
+    `grown` and `wake` may be called by any thread, all else by one event loop.
+    """
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -17,11 +20,11 @@ class Hub:
         self._fresh: set[int] = set()
 
     def start(self) -> None:
-        """Belong to the running loop."""
+        """Use the running event loop."""
         self._loop = asyncio.get_running_loop()
 
     def grown(self, numbers: frozenset[int]) -> None:
-        """The queues of these subscriptions have grown; to be called from any thread."""
+        """Wake the readers of subscriptions whose queues have grown; to be called from any thread."""
         loop = self._loop
         if numbers and loop is not None and not loop.is_closed():
             loop.call_soon_threadsafe(self._wake, numbers)
@@ -37,7 +40,7 @@ class Hub:
 
     @contextmanager
     def waiting(self, number: int) -> Iterator[asyncio.Event]:
-        """An event that is set whenever the queue of a subscription has grown."""
+        """An event that is set whenever the queue of a subscription has grown, as a context."""
         event = asyncio.Event()
         self._waiting.setdefault(number, set()).add(event)
         try:
@@ -59,17 +62,22 @@ class Hub:
             self._all.discard(event)
 
     def wake(self) -> None:
-        """Let all who read look whether they still may."""
+        """Make all readers check whether they may still read; to be called from any thread."""
+        loop = self._loop
+        if loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(self._wake_all)
+
+    def _wake_all(self) -> None:
         for waiting in self._waiting.values():
             for event in waiting:
                 event.set()
 
     def fresh(self) -> frozenset[int]:
-        """Whose queues have grown since this was last asked."""
+        """Numbers of the subscriptions whose queues have grown since the last call."""
         numbers, self._fresh = frozenset(self._fresh), set()
         return numbers
 
     @property
     def readers(self) -> int:
-        """How many read at present."""
+        """Number of readers at present."""
         return sum(map(len, self._waiting.values()))

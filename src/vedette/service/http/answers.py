@@ -1,4 +1,4 @@
-"""What is answered, and told over streams? As OpenAPI and AsyncAPI tell it to the world."""
+"""Models of answers and of streamed messages, as OpenAPI and AsyncAPI describe them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from vedette.service.clock import iso
-from vedette.service.outbox import Counts
-from vedette.service.registry import Subscription
+from vedette.service.delivery.webhook_health import WebhookFailures
+from vedette.service.outbox import DeliveryCounts
+from vedette.service.rights import Right
+from vedette.service.subscription_registry import Subscription
 
 
 class Numbers(BaseModel):
-    """What became of the notifications of a subscription."""
+    """Counts of the notifications of a subscription."""
 
     due: int
     delivered: int
@@ -22,8 +24,27 @@ class Numbers(BaseModel):
     last: str | None = None
 
 
+class FailingWebhook(BaseModel):
+    """A webhook that does not take notifications: since when, how many requests failed, why, what happens next."""
+
+    since: str | None
+    attempts: int
+    error: str  # unreachable, no address, certificate, blocked, or the status that was answered
+    status: int | None  # that was answered
+    next_try: str | None  # null: with the next notification
+
+
+class Quarantined(BaseModel):
+    """Why a subscription matches nothing: matching it failed. Replacing it ends that."""
+
+    since: str
+    event: int | None  # it misses all events from this number on
+    missed: int | None  # how many that were so far
+    reason: str
+
+
 class Stands(BaseModel):
-    """A subscription that stands."""
+    """A registered subscription."""
 
     id: str
     stream: str
@@ -39,7 +60,11 @@ class Stands(BaseModel):
     created: str
     expires: str
     cost: float
+    damaged: bool = False  # its stored row is damaged, so that it matches nothing: replace it
+    state: Literal["active", "quarantined"]
+    quarantine: Quarantined | None = None
     notifications: Numbers | None = None
+    failing: FailingWebhook | None = None  # null: the last request was taken, or there is no webhook
 
 
 class Subscribed(Stands):
@@ -50,13 +75,13 @@ class Subscribed(Stands):
 
 
 class Replaced(Stands):
-    """A subscription that says something else; the secret of its webhook is there if it is a new one."""
+    """A subscription with another text; the secret of its webhook is there if it is a new one."""
 
     secret: str | None = None
 
 
 class Page(BaseModel):
-    """Some of the subscriptions; `next` is where the next page begins."""
+    """A page of the subscriptions; `next` is where the next page begins."""
 
     subscriptions: list[Stands]
     next: int | None
@@ -71,7 +96,7 @@ class Published(BaseModel):
 
 
 class OfferTold(BaseModel):
-    """An offer, as those who want it hear of it."""
+    """An offer, as notifications have it."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -82,12 +107,12 @@ class OfferTold(BaseModel):
 
 
 class Notification(BaseModel):
-    """What a subscription hears of. Attributes that say nothing are left out."""
+    """A notification. Attributes without a value are left out."""
 
     model_config = ConfigDict(extra="forbid")
 
-    id: str  # the same whenever it is told again
-    kind: Literal["match", "prediction", "meeting"]
+    id: str  # the same when it is made or sent again
+    kind: Literal["match", "prediction", "meeting", "quarantined"]
     subscription: str
     stream: str
     time: str
@@ -99,10 +124,11 @@ class Notification(BaseModel):
     origin: dict[str, Any] | None = None
     event: dict[str, Any] | None = None
     offer: OfferTold | None = None  # of a meeting
+    reason: str | None = None  # why a subscription was quarantined: it matches nothing until it is replaced
 
 
 class Drops(BaseModel):
-    """So many of the oldest notifications were dropped, as nobody took them."""
+    """Number of dropped notifications: the oldest, as nobody took them, or such as are damaged on the disk."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -111,7 +137,7 @@ class Drops(BaseModel):
 
 
 class Beat(BaseModel):
-    """Nothing happened, and all is well."""
+    """No notification came for a while; the connection lives."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -119,14 +145,14 @@ class Beat(BaseModel):
 
 
 class Queued(BaseModel):
-    """Notifications that wait, oldest first; how many were dropped since the last that was acknowledged."""
+    """Pending notifications, oldest first; how many were dropped since the last that was acknowledged."""
 
     notifications: list[Notification]
     dropped: int
 
 
 class Offered(BaseModel):
-    """An offer that stands."""
+    """A registered offer."""
 
     id: str
     stream: str
@@ -143,7 +169,7 @@ class NewlyOffered(Offered):
 
 
 class Offers(BaseModel):
-    """Some of the offers; `next` is where the next page begins."""
+    """A page of the offers; `next` is where the next page begins."""
 
     offers: list[Offered]
     next: int | None
@@ -156,7 +182,7 @@ class DeadLetter(BaseModel):
     attempts: int
     reason: str
     died: str
-    notification: Notification
+    notification: Notification | None  # null: what is stored of it is damaged
 
 
 class DeadLetters(BaseModel):
@@ -166,19 +192,19 @@ class DeadLetters(BaseModel):
 
 
 class Replayed(BaseModel):
-    """How many wait to be delivered again."""
+    """How many are pending again."""
 
     replayed: int
 
 
 class Acknowledged(BaseModel):
-    """How many of them waited."""
+    """How many of them were pending."""
 
     acknowledged: int
 
 
 class ShownTold(BaseModel):
-    """What an event told one of the tenant's subscriptions."""
+    """The outcome of an event for one of the tenant's subscriptions."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -190,7 +216,7 @@ class ShownTold(BaseModel):
 
 
 class ShownEvent(BaseModel):
-    """An event as it was matched; those that are too large are not shown."""
+    """A matched event; those that are too large are not shown."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -202,7 +228,7 @@ class ShownEvent(BaseModel):
 
 
 class Glimpse(BaseModel):
-    """Some of the events since the last glimpse, and how many there were."""
+    """Some of the events since the last message, and how many there were."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -213,7 +239,7 @@ class Glimpse(BaseModel):
 
 
 class Watched(BaseModel):
-    """Which stream is watched, and how many events a second are shown at the most."""
+    """The stream that is watched, and the most events that are shown in a second."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -237,7 +263,7 @@ class MadeKey(BaseModel):
 
 
 class ShownTenant(BaseModel):
-    """A tenant, and what it may have where that differs from the settings."""
+    """A tenant, and its limits where they differ from the settings."""
 
     name: str
     limits: dict[str, int | float]
@@ -249,7 +275,7 @@ class ShownTenants(BaseModel):
     tenants: list[ShownTenant]
 
 
-class PutStream(BaseModel):
+class OneStream(BaseModel):
     """A stream, as it is now."""
 
     name: str
@@ -257,10 +283,63 @@ class PutStream(BaseModel):
     lateness: float
 
 
-class ShownStream(PutStream):
-    """A stream, with the types of its attributes, as far as they are declared."""
+class PutStream(OneStream):
+    """A stream and its owner; without one it belongs to the administrator."""
+
+    owner: str | None
+
+
+class ShownStream(OneStream):
+    """A stream, with the types of its attributes, as far as they are declared, and what the tenant may do on it."""
 
     attributes: dict[str, Any] = Field(alias="schema")
+    rights: list[Right]
+    owned: bool
+
+
+class Grant(BaseModel):
+    """The rights of a tenant, or of `*` for all, on a stream."""
+
+    tenant: str
+    rights: list[Right]
+
+
+class Grants(BaseModel):
+    """All rights that are granted on a stream; its owner has all of them."""
+
+    owner: str | None
+    grants: list[Grant]
+
+
+class RejectedCount(BaseModel):
+    """How many events of one publisher were rejected; null: somebody without a key published them."""
+
+    tenant: str | None
+    kind: str
+    rejected: int
+    last: str
+
+
+class RejectedEvent(BaseModel):
+    """A rejected event, and why; large ones are not shown."""
+
+    number: int
+    id: str
+    tenant: str | None
+    kind: str  # schema: it breaks the schema of the stream; matching: it could not be matched
+    attribute: str | None  # the first that is wrong
+    reason: str
+    time: str
+    event: dict[str, Any] | None
+
+
+class Rejected(BaseModel):
+    """Events of a stream that were accepted and set aside: how many there ever were, and the latest."""
+
+    stream: str
+    rejected: int
+    counts: list[RejectedCount]
+    latest: list[RejectedEvent]
 
 
 class ShownStreams(BaseModel):
@@ -270,7 +349,7 @@ class ShownStreams(BaseModel):
 
 
 class ShownKey(BaseModel):
-    """A key, without what opens anything."""
+    """A key, without its secret."""
 
     id: str
     label: str
@@ -285,7 +364,7 @@ class Keys(BaseModel):
 
 
 class Problem(BaseModel):
-    """A mistake, as RFC 9457 says."""
+    """An error, as RFC 9457 says."""
 
     type: str
     title: str
@@ -294,7 +373,7 @@ class Problem(BaseModel):
     hint: str | None = None
 
 
-def numbers_of(counts: Counts) -> Numbers:
+def numbers_of(counts: DeliveryCounts) -> Numbers:
     """Counts as an answer."""
     last = None if counts.last is None else iso(counts.last)
     return Numbers(
@@ -307,8 +386,24 @@ def numbers_of(counts: Counts) -> Numbers:
     )
 
 
-def stands(one: Subscription, counts: Counts | None = None) -> dict[str, Any]:
-    """A subscription as an answer, without what is secret."""
+def _failing_of(failing: WebhookFailures) -> FailingWebhook:
+    return FailingWebhook(
+        since=None if failing.since is None else iso(failing.since),
+        attempts=failing.failures,
+        error=failing.reason,
+        status=failing.status,
+        next_try=None if failing.due is None else iso(failing.due),
+    )
+
+
+def subscription_answer(
+    one: Subscription,
+    counts: DeliveryCounts | None = None,
+    failing: WebhookFailures | None = None,
+    *,
+    missed: int | None = None,
+) -> dict[str, Any]:
+    """A subscription as an answer, without its secrets."""
     return {
         "id": one.id,
         "stream": one.stream,
@@ -324,5 +419,16 @@ def stands(one: Subscription, counts: Counts | None = None) -> dict[str, Any]:
         "created": iso(one.created),
         "expires": iso(one.expires),
         "cost": one.cost,
+        "damaged": one.damaged,
+        "state": "active" if one.quarantined is None else "quarantined",
+        "quarantine": _quarantine(one, missed),
         "notifications": None if counts is None else numbers_of(counts),
+        "failing": None if failing is None else _failing_of(failing),
     }
+
+
+def _quarantine(one: Subscription, missed: int | None) -> Quarantined | None:
+    if one.quarantined is None:
+        return None
+    reason = one.quarantine_reason or "matching it failed"
+    return Quarantined(since=iso(one.quarantined), event=one.quarantine_event, missed=missed, reason=reason)

@@ -1,4 +1,4 @@
-"""The application: FastAPI with all routes, and the service behind it."""
+"""The FastAPI application: all routes, and the service behind them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import cache, partial
 from typing import Any
 
+import orjson
 from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -16,14 +18,24 @@ from starlette.responses import JSONResponse, Response
 from vedette.errors import VedetteError
 from vedette.service.delivery.hub import Hub
 from vedette.service.delivery.webhooks import Webhooks
-from vedette.service.http import admin, asyncapi, console, looking, market, publishing, reading, subscriptions
+from vedette.service.http import (
+    admin_routes,
+    asyncapi,
+    console_pages,
+    inspection_routes,
+    notification_routes,
+    offer_routes,
+    publish_routes,
+    stream_routes,
+    subscription_routes,
+)
 from vedette.service.http.answers import Problem
-from vedette.service.http.context import Context, context_of
-from vedette.service.http.guards import Guards, Measured
+from vedette.service.http.guards import BodyLimitMiddleware, Guards
+from vedette.service.http.metrics import MEDIA, Counted, Metrics
 from vedette.service.http.problems import install, problem
+from vedette.service.http.route_context import Context, context_of
 from vedette.service.service import Service
-from vedette.service.settings import Settings
-from vedette.service.telemetry.metrics import MEDIA, Counted, Metrics
+from vedette.service.settings import ServiceSettings
 from vedette.version import __version__
 
 _FIRST = "default"  # the name of the first tenant
@@ -36,15 +48,23 @@ _WRONG: dict[int | str, dict[str, Any]] = {
 }
 
 
-def application(settings: Settings, *, first_key: Callable[[str, str], None] | None = None) -> FastAPI:
+def application(settings: ServiceSettings, *, first_key: Callable[[str, str], None] | None = None) -> FastAPI:
     """The service over HTTP; it starts and ends with the server that runs it.
 
-    Where there is no tenant yet, and somebody listens to `first_key`, a first one is made, and its key told there.
+    If there is no tenant yet and `first_key` is given, a first tenant is made, and its name and key are handed to it.
     """
     service = Service(settings)
     hub = Hub()
     service.outbox.grown = hub.grown
+    guards = Guards(service.tenants, settings)
     metrics = Metrics(service, hub)
+
+    def revoked(key_hash: str) -> None:
+        guards.revoked(key_hash)
+        hub.wake()
+        service.watching.wake()
+
+    service.tenants.revoked = revoked
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
@@ -52,12 +72,13 @@ def application(settings: Settings, *, first_key: Callable[[str, str], None] | N
         try:
             await run_in_threadpool(service.start)
         except VedetteError as error:
-            app.state.failure = error  # whoever runs the server tells it, without a traceback
+            app.state.failure = error  # the caller that runs the server reports it, without a traceback
             raise
         if first_key is not None and not await run_in_threadpool(service.tenants.all):
-            await run_in_threadpool(service.tenants.add, _FIRST)
-            first_key(_FIRST, await run_in_threadpool(service.tenants.new_key, _FIRST, "first"))
-        webhooks = Webhooks(service.store, service.outbox, service.registry, hub, settings.webhooks)
+            first_key(_FIRST, await run_in_threadpool(service.tenants.add_with_key, _FIRST))
+        webhooks = Webhooks(
+            service.store, service.outbox, service.registry, hub, settings.webhooks, service.now, service.secrets
+        )
         metrics.follow(webhooks)
         sending = asyncio.create_task(webhooks.run())
         try:
@@ -74,29 +95,57 @@ def application(settings: Settings, *, first_key: Callable[[str, str], None] | N
         summary="Subscribe, publish, be told.",
         lifespan=life,
         responses=_WRONG,
+        openapi_url=None,  # which would be generated anew for each request
         docs_url=None,  # which would load a page's scripts from elsewhere
         redoc_url=None,
     )
     app.state.failure = None
-    app.state.context = Context(service, Guards(service.tenants, settings), hub)
+    app.state.metrics = metrics
+    app.state.context = Context(service, guards, hub)
     install(app)
-    for module in (subscriptions, publishing, reading, market, looking, admin):
+    for module in (
+        subscription_routes,
+        publish_routes,
+        stream_routes,
+        notification_routes,
+        offer_routes,
+        inspection_routes,
+        admin_routes,
+    ):
         app.include_router(module.router, prefix="/v1")
+    app.add_api_route("/openapi.json", _written_once(app), include_in_schema=False)
     app.add_api_route("/asyncapi.json", _described, include_in_schema=False)
     app.add_api_route("/livez", _alive, include_in_schema=False)
     app.add_api_route("/readyz", _ready, include_in_schema=False)
     app.add_api_route("/metrics", _measured(metrics), include_in_schema=False)
-    console.install(app, console=settings.server.console)
+    console_pages.install(app, console=settings.server.console)
     app.add_middleware(Counted, metrics=metrics)
-    app.add_middleware(Measured, most=settings.limits.body_bytes, strict=lambda path: path.startswith("/v1"))
+    app.add_middleware(
+        BodyLimitMiddleware,
+        most=settings.limits.body_bytes,
+        strict=lambda path: path.startswith("/v1"),
+        anybody=app.state.context.guards.anybody,
+    )
     return app
 
 
-def _measured(metrics: Metrics) -> Callable[[], Awaitable[Response]]:
-    async def measured() -> Response:
-        return Response(await run_in_threadpool(metrics.text), media_type=MEDIA)
+def _measured(metrics: Metrics) -> Callable[[Request], Awaitable[Response]]:
+    async def measured(request: Request) -> Response:
+        names = context_of(request).guards.metrics(request)
+        return Response(await run_in_threadpool(partial(metrics.text, names=names)), media_type=MEDIA)
 
     return measured
+
+
+def _written_once(app: FastAPI) -> Callable[[], Awaitable[Response]]:
+    @cache
+    def text() -> bytes:
+        return orjson.dumps(app.openapi())
+
+    async def described() -> Response:
+        return Response(text(), media_type="application/json")
+
+    return described
 
 
 async def _described(request: Request) -> Response:
@@ -108,7 +157,7 @@ async def _alive() -> Response:
 
 
 async def _ready(request: Request) -> Response:
-    """Whether the service can do its work: the database answers, and matching goes on."""
+    """Whether the service can do its work: the database answers, and events are matched."""
     asking = run_in_threadpool(context_of(request).service.trouble)
     try:
         trouble = await asyncio.wait_for(asking, _PATIENCE)
@@ -116,4 +165,5 @@ async def _ready(request: Request) -> Response:
         trouble = f"the database has not answered for {_PATIENCE:g} seconds"
     if trouble is not None:
         return problem(503, "not-ready", trouble, headers={"Retry-After": "1"})
-    return JSONResponse({"status": "ready"})
+    degraded = context_of(request).service.pump.degraded
+    return JSONResponse({"status": "ready"} | ({"degraded": degraded} if degraded else {}))

@@ -1,4 +1,4 @@
-"""What goes over the streams? The same messages as OpenAPI knows them, told as AsyncAPI 3.0 (`/asyncapi.json`).
+"""The streams as AsyncAPI 3.0 (`/asyncapi.json`), with the same messages as in OpenAPI.
 
 "Send" and "receive" are seen from the service: it sends notifications, and receives acknowledgements.
 """
@@ -73,7 +73,8 @@ def document(host: str, *, secure: bool = False) -> dict[str, Any]:
 def _channels() -> dict[str, Any]:
     return {
         "serverSentEvents": _channel(
-            "Server-sent events with the id of the notification; `Last-Event-ID` goes on after one.",
+            "Server-sent events with the id of the notification; `Last-Event-ID` goes on after one. What was sent "
+            "counts as delivered; with `?peek=true` it waits on, until it is acknowledged.",
             f"{_SUBSCRIPTION}/stream",
             ("notification", "dropped"),
         ),
@@ -92,7 +93,7 @@ def _channels() -> dict[str, Any]:
             "messages": {"notification": _to("messages", "signedNotification")},
         },
         "live": _channel(
-            "Events of a stream as they are matched, as server-sent events; what is too much is counted.",
+            "Events of a stream as they are matched, as far as the tenant may see them; what is too much is counted.",
             "/v1/streams/{stream}/live",
             ("watching", "glimpse"),
             parameters={"stream": {"description": "The name of a stream"}},

@@ -1,4 +1,4 @@
-"""What may be asked? Requests, as OpenAPI tells them to the world."""
+"""Models of requests, as OpenAPI describes them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from vedette.service.rights import RIGHTS, Right
 from vedette.service.settings import Lateness
 
 Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+Grantee = Annotated[str, Field(max_length=128, pattern=r"^(\*|[A-Za-z0-9][A-Za-z0-9._-]*)$")]
 Text = Annotated[str, Field(min_length=1, max_length=1_000_000)]
 Number = Annotated[int, Field(ge=0, le=2**63 - 1)]  # of a row
 Label = Annotated[str, Field(min_length=1, max_length=256)]
@@ -18,19 +20,19 @@ def _for_example(**values: Any) -> ConfigDict:
     return ConfigDict(json_schema_extra={"examples": [values]})
 
 
-class Asked(BaseModel):
-    """A request; a key that is not known is a mistake."""
+class RequestModel(BaseModel):
+    """A request; an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class Queue(Asked):
-    """Notifications wait to be read: as server-sent events, over a WebSocket, or by pulling."""
+class Queue(RequestModel):
+    """Notifications are queued: read as server-sent events, over a WebSocket, or by pulling."""
 
     type: Literal["queue"] = "queue"
 
 
-class Webhook(Asked):
+class Webhook(RequestModel):
     """Notifications are sent to a URL, signed as Standard Webhooks says."""
 
     type: Literal["webhook"]
@@ -41,16 +43,16 @@ class Webhook(Asked):
 Delivery = Annotated[Queue | Webhook, Field(discriminator="type")]
 
 
-class Prediction(Asked):
-    """Tell as soon as a pattern completes within so many events with at least this probability."""
+class Prediction(RequestModel):
+    """Notify as soon as a pattern completes within so many events with at least this probability."""
 
     within: Annotated[int, Field(ge=1)]
     threshold: Annotated[float, Field(ge=0, le=1)] = 0.5
     features: list[Text] | None = None
 
 
-class Subscribe(Asked):
-    """What to hear of, for how long, and how."""
+class Subscribe(RequestModel):
+    """A subscription: its text, how long it is valid, and how it is delivered."""
 
     model_config = _for_example(when="issue = 'IBM' and price < 120", subscriber="alice", validity=3600.0)
 
@@ -65,22 +67,22 @@ class Subscribe(Asked):
 
 
 class Replace(Subscribe):
-    """What to hear of from now on; for whom, how and for how long stay as they are, unless they are said."""
+    """A new text for a subscription; subscriber, delivery and validity stay as they are, unless they are given."""
 
     model_config = _for_example(when="issue = 'IBM' and price < 100")
 
     delivery: Annotated[Queue | Webhook, Field(discriminator="type")] | None = None  # type: ignore[assignment]
 
 
-class Renew(Asked):
-    """For how long, from now on."""
+class Renew(RequestModel):
+    """How long a subscription is valid, from now on."""
 
     model_config = _for_example(validity=86400.0)
 
     validity: Annotated[float, Field(gt=0)] | None = None
 
 
-class Trial(Asked):
+class Trial(RequestModel):
     """A subscription to try: on sample events, on the last hour's traffic, or on both."""
 
     model_config = _for_example(when="price < 120", events=[{"price": 99}, {"price": 130}])
@@ -93,7 +95,7 @@ class Trial(Asked):
     recent: bool = True
 
 
-class Acknowledge(Asked):
+class Acknowledge(RequestModel):
     """Which notifications have been taken."""
 
     model_config = _for_example(ids=["n_lb4y3mvtbmq5oqxklzmyqfe2w46kwhbv"])
@@ -101,7 +103,7 @@ class Acknowledge(Asked):
     ids: Annotated[list[Annotated[str, Field(max_length=64)]], Field(max_length=1000)]
 
 
-class Replay(Asked):
+class Replay(RequestModel):
     """Which dead letters to send again; all of them if none is named."""
 
     model_config = _for_example(numbers=[17])
@@ -109,8 +111,8 @@ class Replay(Asked):
     numbers: Annotated[list[Number], Field(max_length=1000)] | None = None
 
 
-class Offer(Asked):
-    """A publication that is a constraint itself, and stands for a while."""
+class Offer(RequestModel):
+    """A publication that is itself a constraint, and is kept until it expires."""
 
     model_config = _for_example(when="lot between 1000 and 10000 and price = 1.00", publisher="seller")
 
@@ -120,16 +122,16 @@ class Offer(Asked):
     validity: Annotated[float, Field(gt=0)] | None = None
 
 
-class TenantLimits(Asked):
-    """What a tenant may have, where that differs from the settings."""
+class TenantLimits(RequestModel):
+    """Limits of a tenant, where they differ from the settings."""
 
     requests: Annotated[float, Field(gt=0, le=1e12)] | None = None  # a second
     subscriptions: Annotated[int, Field(ge=0)] | None = None
     cost: Annotated[float, Field(ge=0)] | None = None
 
 
-class NewTenant(Asked):
-    """Somebody who will publish and subscribe."""
+class NewTenant(RequestModel):
+    """A new tenant, who will publish and subscribe."""
 
     model_config = _for_example(name="acme")
 
@@ -137,7 +139,7 @@ class NewTenant(Asked):
     limits: TenantLimits = TenantLimits()
 
 
-class NewKey(Asked):
+class NewKey(RequestModel):
     """A key for a tenant."""
 
     model_config = _for_example(label="of the phone")
@@ -145,7 +147,7 @@ class NewKey(Asked):
     label: Annotated[str, Field(max_length=128)] = ""
 
 
-class NewStream(Asked):
+class NewStream(RequestModel):
     """A stream of events."""
 
     model_config = _for_example(schema={"price": "float", "issue": "string"}, anonymous=False)
@@ -153,6 +155,18 @@ class NewStream(Asked):
     attributes: dict[str, Any] | None = Field(default=None, alias="schema")
     anonymous: bool = False
     lateness: Lateness = 0.0
+    owner: Name | None = None  # a tenant, which has every right on it, and grants them
+    publish: list[Grantee] | None = None  # who may: names of tenants, or "*"
+    subscribe: list[Grantee] | None = None
+    read: list[Grantee] | None = None  # what others published
+
+
+class GrantRights(RequestModel):
+    """The rights of a tenant on a stream."""
+
+    model_config = _for_example(rights=["subscribe", "read"])
+
+    rights: Annotated[list[Right], Field(max_length=len(RIGHTS))]
 
 
 class TakenUpTo(BaseModel):

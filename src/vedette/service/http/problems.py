@@ -1,7 +1,7 @@
-"""How is a mistake told over HTTP? Always as RFC 9457 says: `application/problem+json`, whatever went wrong.
+"""Errors as answers by RFC 9457 (`application/problem+json`), whatever went wrong.
 
-`type` is a name that does not change, `title` what kind of mistake it is, `detail` what is wrong here; `hint` says how
-to mend it, and `where`, for texts, the line and column.
+`type` is a name that does not change, `title` the kind of error, `detail` what is wrong here; `hint` says how to mend
+it, and `where`, for texts, the line and column.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import orjson
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from vedette.errors import (
@@ -31,6 +32,7 @@ from vedette.service.errors import ServiceError
 _LOG: Final = logging.getLogger("vedette.service.http")
 MEDIA: Final = "application/problem+json"
 _TYPES: Final = "urn:vedette:problem:"
+_SOON: Final = 1.0  # seconds after which it makes sense to ask a database again
 
 # The first that fits.
 _KINDS: Final[tuple[tuple[type[VedetteError], int, str], ...]] = (
@@ -44,7 +46,7 @@ _KINDS: Final[tuple[tuple[type[VedetteError], int, str], ...]] = (
 
 
 def problem(status: int, kind: str, detail: str, *, headers: dict[str, str] | None = None, **more: Any) -> Response:
-    """A mistake as a response."""
+    """An answer that describes an error."""
     what, _, hint = detail.partition("\nHint: ")
     body = {"type": _TYPES + kind, "title": _title(status), "status": status, "detail": what}
     if hint:
@@ -54,11 +56,12 @@ def problem(status: int, kind: str, detail: str, *, headers: dict[str, str] | No
 
 
 def of_error(error: VedetteError) -> Response:
-    """One of our own errors as a response."""
+    """The answer for one of Vedette's own errors."""
     if isinstance(error, ServiceError):
         headers = {}
-        if error.retry_after is not None:
-            headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
+        unavailable = error.status == HTTPStatus.SERVICE_UNAVAILABLE
+        if error.retry_after is not None or unavailable:
+            headers["Retry-After"] = str(max(1, math.ceil(error.retry_after or _SOON)))
         if error.status == HTTPStatus.UNAUTHORIZED:
             headers["WWW-Authenticate"] = "Bearer"
         return problem(error.status, error.kind, str(error), headers=headers)
@@ -75,7 +78,7 @@ def of_error(error: VedetteError) -> Response:
 
 
 def install(app: FastAPI) -> None:
-    """Let every mistake of an application be told so."""
+    """Make an application answer all errors in this way."""
 
     async def ours(_: Request, error: Exception) -> Response:
         assert isinstance(error, VedetteError)
@@ -100,6 +103,10 @@ def install(app: FastAPI) -> None:
         _LOG.error("a request failed", exc_info=error)
         return problem(500, "internal", "something went wrong inside; it was logged")
 
+    async def gone(_: Request, error: Exception) -> Response:
+        return Response(status_code=400)  # which nobody reads: the client went away while it sent
+
+    app.add_exception_handler(ClientDisconnect, gone)
     app.add_exception_handler(VedetteError, ours)
     app.add_exception_handler(HTTPException, of_http)
     app.add_exception_handler(RequestValidationError, invalid)

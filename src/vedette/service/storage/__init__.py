@@ -1,1 +1,1 @@
-"""What the service remembers: one model, in SQLite or PostgreSQL, written by one thread in groups."""
+"""The database of the service: one model for SQLite and PostgreSQL, written by one thread in groups."""

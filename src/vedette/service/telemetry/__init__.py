@@ -1,1 +1,1 @@
-"""What does the service tell of itself? Logs, metrics, traces."""
+"""Telemetry of the service: logs and traces."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 import orjson
 
 from vedette.service.clock import SECOND, iso
-from vedette.service.settings import Telemetry
+from vedette.service.settings import TelemetrySettings
 
 _SECRETS: Final = re.compile(r"\b(v[akt]_|whsec_)[A-Za-z0-9_\-+/=]{8,}")
 _URL_SECRETS: Final = re.compile(r"(://[^/\s:@]*):[^@\s/]+@")
@@ -29,7 +29,7 @@ class JsonLines(logging.Formatter):
     """A record as a JSON object: time, level, logger, message, what was handed in as `extra`, the traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
+        """The record as a line."""
         said: dict[str, Any] = {
             "time": iso(int(record.created * SECOND)),
             "level": record.levelname.lower(),
@@ -49,11 +49,11 @@ class PlainLines(logging.Formatter):
         super().__init__("%(asctime)s %(levelname)-7s %(name)s  %(message)s")
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
+        """The record as a line."""
         return scrubbed(super().format(record))
 
 
-def begin(settings: Telemetry) -> None:
+def begin(settings: TelemetrySettings) -> None:
     """Write logs of the service, and of the server under it, to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if settings.logs == "json" else PlainLines())

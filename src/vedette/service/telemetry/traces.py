@@ -1,4 +1,4 @@
-"""Traces, from publishing through matching to delivery, by OpenTelemetry; where none is set up they cost nothing."""
+"""Traces by OpenTelemetry, from publishing through matching to delivery; where none is set up they cost nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from opentelemetry import trace
 from opentelemetry.trace import Link, SpanKind
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from vedette.service.settings import Telemetry
+from vedette.service.settings import TelemetrySettings
 from vedette.version import __version__
 
 _TRACER: Final = trace.get_tracer("vedette.service", __version__)
@@ -18,8 +18,8 @@ _PROPAGATOR: Final = TraceContextTextMapPropagator()
 _LONGEST: Final = 64  # of a traceparent that is kept
 
 
-def begin(settings: Telemetry) -> None:
-    """Send traces to where the settings say, if they say."""
+def begin(settings: TelemetrySettings) -> None:
+    """Send traces to the endpoint of the settings, if there is one."""
     if settings.otlp_endpoint is None:
         return
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -34,7 +34,7 @@ def begin(settings: Telemetry) -> None:
 
 @contextmanager
 def publishing(stream: str, parent: str | None) -> Iterator[str | None]:
-    """Events are published; what to hand on, so that matching and delivery belong to it."""
+    """Span of publishing events; yields the traceparent for matching and delivery."""
     context = None if parent is None else _PROPAGATOR.extract({"traceparent": parent})
     with _TRACER.start_as_current_span("vedette.publish", context, SpanKind.PRODUCER) as span:
         span.set_attribute("messaging.destination.name", stream)
@@ -43,7 +43,7 @@ def publishing(stream: str, parent: str | None) -> Iterator[str | None]:
 
 @contextmanager
 def matching(stream: str, events: int, parents: Sequence[str | None]) -> Iterator[str | None]:
-    """Events are matched; linked with all that published them."""
+    """Span of matching events, linked with the spans that published them."""
     if not events:
         yield None
         return
@@ -56,7 +56,7 @@ def matching(stream: str, events: int, parents: Sequence[str | None]) -> Iterato
 
 @contextmanager
 def delivering(kind: str, parent: str | None) -> Iterator[Any]:
-    """A notification is delivered."""
+    """Span of delivering a notification."""
     context = None if parent is None else _PROPAGATOR.extract({"traceparent": parent})
     with _TRACER.start_as_current_span("vedette.deliver", context, SpanKind.CLIENT) as span:
         span.set_attribute("vedette.delivery", kind)
@@ -65,7 +65,7 @@ def delivering(kind: str, parent: str | None) -> Iterator[Any]:
 
 @contextmanager
 def handing(kind: str, parent: str | None) -> Iterator[None]:
-    """A notification is handed to a reader; unlike `delivering`, others may go on in this task meanwhile."""
+    """Span of handing a notification to a reader; unlike `delivering`, it is not the current span meanwhile."""
     if parent is None:
         yield
         return

@@ -1,1 +1,1 @@
-"""Alembic's migrations: how the tables came to be what they are."""
+"""Alembic's migrations of the tables."""

@@ -1,4 +1,4 @@
-"""What Alembic runs around migrations; the connection is handed in (see `vedette.service.storage.migrating`)."""
+"""Alembic's environment of migrations; the connection is handed in (see `vedette.service.storage.schema_migration`)."""
 
 from __future__ import annotations
 
