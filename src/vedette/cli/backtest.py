@@ -10,36 +10,33 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from vedette.cli.backtest_job import tallied
+from vedette.cli.backtest_job import LocalBacktest
 from vedette.cli.backtest_report import report
-from vedette.cli.choices import Engine
-from vedette.cli.job import Counted
-from vedette.cli.job import Tally as Totals
-from vedette.cli.lengths import microseconds
-from vedette.cli.match import Job, MatchOptions, look_at, note_learnt, prepare, stream_job
-from vedette.cli.operator_reports import failures_told, report_operators
-from vedette.cli.places import STANDARD, refuse_clashes, refuse_unwritable
-from vedette.cli.reports import report_lost, report_rejects
-from vedette.cli.stream_job import StreamJob
+from vedette.cli.file_paths import STANDARD, refuse_clashes, refuse_unwritable
+from vedette.cli.input_warnings import report_lost, report_rejects
+from vedette.cli.match import MatchJob, MatchOptions, look_at, note_learnt, on_spark, prepare, terms_of
+from vedette.cli.match_job import InputCounter
+from vedette.cli.match_job import JobTally as Totals
+from vedette.cli.operator_reports import first_failures_logged, report_operators
 from vedette.cli.terminal import Terminal, output_console
-from vedette.composite.telling import TIME
 from vedette.errors import FileError
-from vedette.files.backtest_output import write_counts, write_samples, write_text
-from vedette.files.backtest_picture import picture
-from vedette.files.backtest_samples import Sample
-from vedette.files.backtest_tally import Summary, Tally
-from vedette.files.output import RejectWriter, output_format
+from vedette.io.backtest_output import write_counts, write_samples, write_text
+from vedette.io.backtest_picture import picture
+from vedette.io.backtest_samples import BacktestSample
+from vedette.io.backtest_tally import BacktestSummary, BacktestTally
+from vedette.io.output import RejectWriter, output_format
 from vedette.language.literals import microseconds_since_epoch, read_timestamp
+from vedette.patterns.witness_names import TIME
 
 if TYPE_CHECKING:
     from vedette.cli.on_spark.backtest import SparkBacktest
 
-_FEW = 3  # subscriptions whose samples are shown without being asked for
+_FEW = 3  # subscriptions whose samples are shown even without --verbose
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BacktestOptions:
-    """What was asked for on the command line: how to match, and what to do with what is found."""
+    """The options of the command line: how to match, and what to write."""
 
     matching: MatchOptions  # its `out` is not used
     out: str | None = None
@@ -52,43 +49,35 @@ class BacktestOptions:
 
 
 def backtest(options: BacktestOptions) -> None:
-    """Match a history, tell what would have been reported, and write what was asked for."""
+    """Match a history, report the outcomes, and write the files that were asked for."""
     matching = options.matching
     writes = {"--output": options.out, "--samples-out": options.samples_out, "--plot": options.plot}
     _refuse(options, writes)
     terminal = Terminal(quiet=matching.quiet)
-    lateness = None if matching.lateness is None else microseconds(matching.lateness, "--lateness")
-    until = None if options.train_until is None else _moment(options.train_until)
+    terms = terms_of(matching, None if options.train_until is None else _moment(options.train_until))
     totals = Totals()
     with ExitStack() as stack:
         aside = None if matching.rejects is None else stack.enter_context(RejectWriter(matching.rejects))
         late = None if matching.late is None else stack.enter_context(RejectWriter(matching.late))
         begin = time.perf_counter()
-        job = prepare(matching, totals, terminal)
-        stream = spark = None
-        if matching.engine is Engine.SPARK:
-            spark = _on_spark(job, matching, lateness, late, terminal, until)
-        elif job.subscriptions.patterns:
-            stream = stream_job(job, matching, lateness, late, terminal, until)
-        _note_unused(job, until, terminal)
-        look_at(job, stream or spark, matching, terminal, also=frozenset({TIME}))
-        if job.calling is not None:
-            stack.enter_context(job.calling)
-        stack.enter_context(failures_told(terminal))
+        job = prepare(matching, terms, totals, terminal)
+        stack.enter_context(job.engine)
+        note_learnt(job, terminal)
+        host = _on_spark(job, matching, late, terminal) if on_spark(matching) else LocalBacktest(job, late)
+        _note_unused(job, terminal)
+        look_at(job, matching, terminal, also=frozenset({TIME}))
+        stack.enter_context(first_failures_logged(terminal))
         totals.prepared_s = time.perf_counter() - begin
         bar = stack.enter_context(terminal.working("matching", "events"))
         begin = time.perf_counter()
-        tally = Tally(list(job.subscriptions), options.samples)
-        counted = Counted(aside, totals)
-        for done in tallied(job, stream, tally, counted) if spark is None else spark.tallied(tally, counted):
+        for done in host.tallied(BacktestTally(list(job.subscriptions), options.samples), InputCounter(aside, totals)):
             bar.show(done, totals.events)
-        tally = tally if spark is None else spark.tally
     totals.matched_s = time.perf_counter() - begin
-    _conclude(options, job, stream or spark, tally, totals, terminal)
+    _conclude(options, job, host, totals, terminal)
 
 
 def _refuse(options: BacktestOptions, writes: dict[str, str | None]) -> None:
-    """Wrong usage, and places that cannot be written to: to be known before the work begins."""
+    """Refuse wrong usage, and places that cannot be written to, before the work begins."""
     matching = options.matching
     reads = {
         "SUBSCRIPTIONS": matching.subscriptions,
@@ -122,34 +111,26 @@ def _moment(text: str) -> int:
         ) from None
 
 
-def _on_spark(
-    job: Job,
-    matching: MatchOptions,
-    lateness: int | None,
-    late: RejectWriter | None,
-    terminal: Terminal,
-    until: int | None,
-) -> SparkBacktest:
+def _on_spark(job: MatchJob, matching: MatchOptions, late: RejectWriter | None, terminal: Terminal) -> SparkBacktest:
     from vedette.cli.on_spark.backtest import SparkBacktest
 
-    note_learnt(job, until, terminal)
-    return SparkBacktest(job, matching, lateness, late, terminal, until)
+    return SparkBacktest(job, matching, job.terms.lateness, late, terminal, job.terms.train_until)
 
 
-def _note_unused(job: Job, until: int | None, terminal: Terminal) -> None:
-    if until is not None and all(record.predict is None for record in job.subscriptions.patterns.values()):
+def _note_unused(job: MatchJob, terminal: Terminal) -> None:
+    if job.terms.train_until is not None and not job.engine.forecasts:
         terminal.note("Nothing asks for forecasts (with `predict`): --train-until changes nothing here")
 
 
 def _conclude(
     options: BacktestOptions,
-    job: Job,
-    engine: StreamJob | SparkBacktest | None,
-    tally: Tally,
+    job: MatchJob,
+    host: LocalBacktest | SparkBacktest,
     totals: Totals,
     terminal: Terminal,
 ) -> None:
-    """Write and tell what came of it."""
+    """Write and report the results."""
+    tally = host.tally
     summaries, samples = tally.summaries(), tally.samples()
     totals.matches = sum(int(one.matches.sum()) for one in summaries)
     totals.predictions = sum(int(one.predictions.sum()) for one in summaries)
@@ -161,23 +142,22 @@ def _conclude(
         write_text(options.plot, picture(summaries, tally.events).to_svg())
     _tell(options, summaries, tally, samples, terminal)
     report_rejects(totals, options.matching.rejects, terminal)
-    if engine is not None:
-        report_lost(engine.counts, options.matching.late, options.matching.cap, terminal)
-        if engine.learnt == 0:
-            terminal.warn(f"no event is before {options.train_until}: forecasts had nothing to learn from")
-    if job.calling is not None:
-        report_operators(job.calling, terminal)
+    report_lost(host.counts, options.matching.late, options.matching.cap, terminal)
+    if host.learnt == 0:
+        terminal.warn(f"no event is before {options.train_until}: forecasts had nothing to learn from")
+    if job.engine.calls_operators:
+        report_operators(job.engine.calling, terminal)
     terminal.note(str(totals))
 
 
 def _tell(
     options: BacktestOptions,
-    summaries: list[Summary],
-    tally: Tally,
-    samples: dict[str, list[Sample]],
+    summaries: list[BacktestSummary],
+    tally: BacktestTally,
+    samples: dict[str, list[BacktestSample]],
     terminal: Terminal,
 ) -> None:
-    """On standard output, or beside it where files go there."""
+    """Print the report on standard output, or on standard error if a file goes there."""
     shown = samples if options.verbose or len(summaries) <= _FEW else {}
     lines = report(summaries, tally.events, shown, everything=options.everything)
     if STANDARD in (options.out, options.samples_out, options.plot):

@@ -1,4 +1,4 @@
-"""What people read of a backtest: who would have reported how much, when, and how good the forecasts were."""
+"""The report of a backtest for people: which subscriptions would have reported how much, when, and forecast scores."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.cli.terminal import counted
-from vedette.files.backtest_counts import NO_DAY, UNTIMED, day_text
-from vedette.files.backtest_output import moment_text
-from vedette.files.backtest_samples import Sample
-from vedette.files.backtest_tally import Summary
-from vedette.prediction.score import Score
+from vedette.io.backtest_counts import NO_DAY, UNTIMED, day_text
+from vedette.io.backtest_output import moment_text
+from vedette.io.backtest_samples import BacktestSample
+from vedette.io.backtest_tally import BacktestSummary
+from vedette.patterns.forecasts.score import Score
 
 _SHOWN: Final = 20  # subscriptions
 _NAMED: Final = 10  # that never reported anything
@@ -26,13 +26,13 @@ _HEADS: Final = ("subscription", "matches", "days", "busiest day", "first", "las
 
 
 def report(
-    summaries: Sequence[Summary],
+    summaries: Sequence[BacktestSummary],
     events: Mapping[int, int],
-    samples: Mapping[str, Sequence[Sample]],
+    samples: Mapping[str, Sequence[BacktestSample]],
     *,
     everything: bool = False,
 ) -> Iterator[str]:
-    """Lines: those that would report the most first, then those that never would."""
+    """Lines: subscriptions that would report the most first, then those that never would."""
     heard = sorted((one for one in summaries if one.total), key=lambda one: -one.total)
     silent = [one.subscription for one in summaries if not one.total]
     yield _heading(summaries, heard, events)
@@ -49,7 +49,7 @@ def report(
         yield f"Never reported anything: {', '.join(named)}{more}"
 
 
-def _heading(summaries: Sequence[Summary], heard: Sequence[Summary], events: Mapping[int, int]) -> str:
+def _heading(summaries: Sequence[BacktestSummary], heard: Sequence[BacktestSummary], events: Mapping[int, int]) -> str:
     days = [day for day in events if day != NO_DAY]
     total = counted(sum(events.values()), "event")
     if days:
@@ -61,7 +61,7 @@ def _heading(summaries: Sequence[Summary], heard: Sequence[Summary], events: Map
 
 
 def _table(
-    shown: Sequence[Summary], events: Mapping[int, int], samples: Mapping[str, Sequence[Sample]]
+    shown: Sequence[BacktestSummary], events: Mapping[int, int], samples: Mapping[str, Sequence[BacktestSample]]
 ) -> Iterator[str]:
     spans = _Spans(events)
     rows = [(*_HEADS, spans.unit), *(_row(one, spans) for one in shown)]
@@ -78,7 +78,7 @@ def _table(
             yield from (f"    {_told(sample)}" for sample in samples.get(one.subscription, ()))
 
 
-def _row(one: Summary, spans: _Spans) -> tuple[str, ...]:
+def _row(one: BacktestSummary, spans: _Spans) -> tuple[str, ...]:
     reported = one.told
     dated = (one.days != NO_DAY) & (reported > 0)
     busiest = ""
@@ -101,7 +101,7 @@ def _second(time: int) -> str:
     return "" if time == UNTIMED else moment_text(time - time % 1_000_000).replace("T", " ")
 
 
-def _remarks(one: Summary, events: int) -> Iterator[str]:
+def _remarks(one: BacktestSummary, events: int) -> Iterator[str]:
     share = int(one.matches.sum()) / max(events, 1)
     if share >= _LOUD:
         yield f"would report {share:.0%} of all events"
@@ -123,7 +123,7 @@ def _percent(share: float) -> str:
     return f"{share:.0%}"
 
 
-def _told(sample: Sample) -> str:
+def _told(sample: BacktestSample) -> str:
     said = sample.said
     parts = [sample.event, moment_text(sample.time).replace("T", " ")]
     if "probability" in said:
@@ -136,7 +136,7 @@ def _told(sample: Sample) -> str:
 
 
 class _Spans:
-    """All days of a history, in as many spans as a line has room for."""
+    """All days of a history, in as many spans as fit into a line."""
 
     def __init__(self, events: Mapping[int, int]) -> None:
         days = [day for day in events if day != NO_DAY]
@@ -147,7 +147,7 @@ class _Spans:
 
     @property
     def unit(self) -> str:
-        """What one character of a picture stands for."""
+        """The time span of one character."""
         if self._count < 2:
             return ""
         return {1: "by day", 7: "by week"}.get(self._length, f"by {self._length:,} days")

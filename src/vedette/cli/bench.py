@@ -8,5 +8,5 @@ from vedette.cli.checkout import checkout, launch
 
 
 def bench(arguments: Sequence[str]) -> int:
-    """Hand the arguments on; the exit status of the benchmarks."""
+    """Run the benchmarks with these arguments; return their exit status."""
     return launch(checkout("benchmarks", "__main__.py"), "benchmarks", arguments)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,31 +12,21 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from vedette.cli.endings import BAD_INPUT
-from vedette.cli.places import refuse_clashes
-from vedette.cli.terminal import Terminal, counted, error_console, output_console
-from vedette.composite.explain import partition_of
-from vedette.composite.lint import lint
+from vedette.cli.exit_status import BAD_INPUT
+from vedette.cli.file_paths import refuse_clashes
+from vedette.cli.terminal import Terminal, counted, counted_kinds, error_console, output_console
+from vedette.engine.checked_text import CheckedText
 from vedette.errors import FilterError, NotSupported
-from vedette.files.operator_calls import OperatorCalls, has_operators
-from vedette.files.problems import Problem, refusal
-from vedette.files.schemas import read_schema
-from vedette.files.subscriptions import (
-    KEYS,
-    SubscriptionRecord,
-    SubscriptionRows,
-    Written,
-    meant_by,
-    read_subscriptions,
-)
-from vedette.language.ast import Composite, Expression
-from vedette.language.check import check as check_types
+from vedette.filters.subscription_set import SubscriptionKind
+from vedette.io.operator_calls import OperatorCalls
+from vedette.io.schemas import read_schema
+from vedette.io.subscription_problems import SubscriptionProblem, refusal
+from vedette.io.subscription_rows import KEYS, SubscriptionRecord, SubscriptionRows, Written, meant_by
+from vedette.io.subscriptions import read_subscriptions
+from vedette.language.ast import Expression
 from vedette.language.check import mistakes
-from vedette.language.checked import Checked
 from vedette.language.lint import Lint, merged
-from vedette.language.normalise import normalise
 from vedette.language.parser import parse
-from vedette.matching.patterns import NEEDS_PATTERN, Predict
 from vedette.schema.schema import Schema
 
 _SHOWN = 5  # ids in one line
@@ -44,17 +34,18 @@ _STRIDE = 256  # records between two looks at the progress
 
 
 @dataclass(slots=True)
-class Findings:
-    """What was found in a file."""
+class CheckReport:
+    """The findings in a file."""
 
     source: str
-    kinds: Counter[str] = field(default_factory=Counter)  # filters, patterns, with operators, expired
-    problems: list[Problem] = field(default_factory=list)
-    unknown_keys: set[str] = field(default_factory=set)  # of records; each is told once
+    kinds: Counter[SubscriptionKind] = field(default_factory=Counter)
+    expired: int = 0  # and left out
+    problems: list[SubscriptionProblem] = field(default_factory=list)
+    unknown_keys: set[str] = field(default_factory=set)  # of records; each is reported once
     unpartitioned: list[str] = field(default_factory=list)  # patterns that one process follows, on Spark too
 
     def count(self, severity: str) -> int:
-        """How many errors, or warnings."""
+        """The number of errors, or of warnings."""
         return sum(problem.severity == severity for problem in self.problems)
 
 
@@ -68,7 +59,7 @@ def check(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Say what was found; exit status 1 if there are errors."""
+    """Print the findings; exit status 1 if there are errors."""
     refuse_clashes({"SUBSCRIPTIONS": source, "--schema": schema, "--operators": operators}, {})
     known = None if schema is None else read_schema(schema)
     calls = OperatorCalls(operators)
@@ -82,20 +73,20 @@ def check(
         raise typer.Exit(BAD_INPUT)
 
 
-def _findings(file: SubscriptionRows, schema: Schema | None, calls: OperatorCalls, terminal: Terminal) -> Findings:
-    findings = Findings(file.name)
+def _findings(file: SubscriptionRows, schema: Schema | None, calls: OperatorCalls, terminal: Terminal) -> CheckReport:
+    findings = CheckReport(file.name)
     with terminal.working("checking", "subscriptions") as bar:
         for number, record in enumerate(file, 1):
             _check_one(record, schema, calls, findings)
             if number % _STRIDE == 0:
                 bar.show(file.progress, number)
-    findings.problems += map(Problem.of_reject, file.rejects)
+    findings.problems += map(SubscriptionProblem.of_reject, file.rejects)
     findings.problems.sort(key=lambda problem: problem.line)
-    findings.kinds["expired"] = file.expired
+    findings.expired = file.expired
     return findings
 
 
-def _check_one(record: SubscriptionRecord, schema: Schema | None, calls: OperatorCalls, findings: Findings) -> None:
+def _check_one(record: SubscriptionRecord, schema: Schema | None, calls: OperatorCalls, findings: CheckReport) -> None:
     for key in record.extra:
         if key not in findings.unknown_keys:
             findings.unknown_keys.add(key)
@@ -108,53 +99,40 @@ def _check_one(record: SubscriptionRecord, schema: Schema | None, calls: Operato
             raise refused
         expression = parse(record.when)
         code = "meaning"
-        checked = check_types(expression, schema, record.when)
-        found: list[Lint] = []
-        if isinstance(expression, Composite):
-            if record.predict is not None:
-                Predict.of(record.predict).check(schema or Schema({}, closed=False))
-            calls.check_record(record, schema)
-            findings.kinds["pattern"] += 1
-            if not partition_of(expression):
-                findings.unpartitioned.append(record.id)
-        else:
-            called = has_operators(checked)
-            if called:
-                found += _settled(checked, calls)
-            findings.kinds["operator" if called else "filter"] += 1
-            if record.predict is not None:
-                raise NotSupported(NEEDS_PATTERN)
-            if not called:
-                normalise(checked)  # refuses what would become too large
-        found += lint(checked)
-        findings.problems += [Problem.of_lint(record, each) for each in merged(found)]
+        read = CheckedText.of(expression, schema, record.when, record.predict)
+        settled = _settled(record, schema, read, calls)
+        findings.kinds[read.kind] += 1
+        if read.is_followed_whole:
+            findings.unpartitioned.append(record.id)
+        findings.problems += [SubscriptionProblem.of_lint(record, each) for each in merged([*settled, *read.lints()])]
     except (FilterError, NotSupported) as error:
         told: Sequence[FilterError | NotSupported] = ()
-        if isinstance(expression, Composite):
+        if expression is not None:
             told = mistakes(expression, schema, record.when)
-        findings.problems += [Problem.of_error(record, each, code) for each in told or [error]]
+        findings.problems += [SubscriptionProblem.of_error(record, each, code) for each in told or [error]]
 
 
-def _settled(checked: Checked, calls: OperatorCalls) -> Iterable[Lint]:
-    """A filter that operators cannot change: nothing else can make it true, or it is true anyway."""
-    verdict = calls.check(checked)
-    if verdict is not None:
-        span = checked.expression.span
-        message = "this filter can never match" if verdict == "never" else "this filter matches every event"
-        yield Lint(verdict, message, span.start, span.end, checked.text)
+def _settled(record: SubscriptionRecord, schema: Schema | None, read: CheckedText, calls: OperatorCalls) -> list[Lint]:
+    """A warning for a filter that can never match, or always does, whatever its operators return."""
+    verdict = calls.check_record(record, schema) if read.calls_operators else None
+    if verdict is None:
+        return []
+    span = read.checked.expression.span
+    message = "this filter can never match" if verdict == "never" else "this filter matches every event"
+    return [Lint(verdict, message, span.start, span.end, record.when)]
 
 
-def _unknown_key(record: SubscriptionRecord, key: str) -> Problem:
+def _unknown_key(record: SubscriptionRecord, key: str) -> SubscriptionProblem:
     meant = meant_by(key)
     hint = f"did you mean `{meant}`?" if meant else f"its parts are {', '.join(f'`{each}`' for each in KEYS)}"
     message = f"`{key}` is no part of a subscription, and changes nothing (here and wherever else it stands)"
-    return Problem("warning", "key", record.line, record.id, message, hint)
+    return SubscriptionProblem("warning", "key", record.line, record.id, message, hint)
 
 
 # ---------------------------------------------------------------- for people
 
 
-def _show(findings: Findings, *, with_schema: bool, quiet: bool) -> None:
+def _show(findings: CheckReport, *, with_schema: bool, quiet: bool) -> None:
     """Errors on standard error, the rest on standard output."""
     out, errors = output_console(), error_console()
     for problem in findings.problems:
@@ -170,13 +148,13 @@ def _show(findings: Findings, *, with_schema: bool, quiet: bool) -> None:
         out.print("With --schema, names and types of attributes are checked too.", style="dim")
 
 
-def _show_problem(problem: Problem, source: str, console: Console) -> None:
+def _show_problem(problem: SubscriptionProblem, source: str, console: Console) -> None:
     label = ("Error: ", "bold red") if problem.severity == "error" else ("Warning: ", "bold yellow")
     console.print(Text.assemble(label, (problem.where(source), "bold"), f"\n{problem}\n"))
 
 
 def _of_one_partition(ids: Sequence[str]) -> Text:
-    """One line for all of them: it matters only where a stream is large."""
+    """One line for all of them, since it matters only if a stream is large."""
     shown = ", ".join(map(repr, ids[:_SHOWN])) + (f" and {len(ids) - _SHOWN:,} more" if len(ids) > _SHOWN else "")
     which = f"the pattern {shown} has" if len(ids) == 1 else f"the patterns {shown} have"
     return Text.assemble(
@@ -185,15 +163,10 @@ def _of_one_partition(ids: Sequence[str]) -> Text:
     )
 
 
-def _summary(findings: Findings) -> Text:
-    kinds = findings.kinds
-    good = kinds["filter"] + kinds["operator"] + kinds["pattern"]
-    parts = [
-        *([counted(kinds["filter"], "filter")] if kinds["filter"] or not good else []),
-        *([counted(kinds["operator"], "filter") + " with operators"] if kinds["operator"] else []),
-        *([counted(kinds["pattern"], "pattern")] if kinds["pattern"] else []),
-        *([f"{kinds['expired']:,} expired and left out"] if kinds["expired"] else []),
-    ]
+def _summary(findings: CheckReport) -> Text:
+    parts = counted_kinds(findings.kinds) or [counted(0, "filter")]
+    if findings.expired:
+        parts.append(f"{findings.expired:,} expired and left out")
     errors, warnings = findings.count("error"), findings.count("warning") + bool(findings.unpartitioned)
     verdict = ("no problems", "bold green")
     if errors or warnings:
@@ -201,21 +174,21 @@ def _summary(findings: Findings) -> Text:
             f"{counted(errors, 'error')}, {counted(warnings, 'warning')}",
             "bold red" if errors else "bold yellow",
         )
-    said = ", ".join(parts) if good or kinds["expired"] else "no subscriptions that can be read"
+    said = ", ".join(parts) if findings.kinds or findings.expired else "no subscriptions that can be read"
     return Text.assemble(f"{findings.source}: {said}; ", verdict, ".")
 
 
 # ---------------------------------------------------------------- for programs
 
 
-def _record(findings: Findings) -> dict[str, Any]:
+def _record(findings: CheckReport) -> dict[str, Any]:
     kinds = findings.kinds
     return {
         "file": findings.source,
         "filters": kinds["filter"],
-        "filters_with_operators": kinds["operator"],
+        "filters_with_operators": kinds["operators"],
         "patterns": kinds["pattern"],
-        "expired": kinds["expired"],
+        "expired": findings.expired,
         "errors": findings.count("error"),
         "warnings": findings.count("warning"),
         "unpartitioned": findings.unpartitioned,
@@ -223,8 +196,8 @@ def _record(findings: Findings) -> dict[str, Any]:
     }
 
 
-def _finding(problem: Problem) -> dict[str, Any]:
-    """`line` is that of the file; the place in the text is `at`, counted from 1."""
+def _finding(problem: SubscriptionProblem) -> dict[str, Any]:
+    """A finding as JSON: `line` is that of the file; `at` is the place in the text, counted from 1."""
     found: dict[str, Any] = {
         "severity": problem.severity,
         "code": problem.code,

@@ -1,4 +1,4 @@
-"""Where benchmarks and experiments are: beside the package in a checkout, never in the package."""
+"""Find the checkout that has benchmarks and experiments, which are never in the package."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WHERE_FROM = "they come with the source: clone the repository, and run `make se
 
 
 def find_checkout(folder: str, marker: str) -> Path | None:
-    """The checkout that holds `folder/marker`: the one around the package, or around the current folder."""
+    """The checkout with `folder/marker`: the one around the package, or around the current folder."""
     here = Path.cwd()
     for candidate in (Path(vedette.__file__).resolve().parents[2], here, *here.parents):
         if (candidate / folder / marker).is_file() and (candidate / "pyproject.toml").is_file():
@@ -23,7 +23,7 @@ def find_checkout(folder: str, marker: str) -> Path | None:
 
 
 def checkout(folder: str, marker: str) -> Path:
-    """The same; FileError says where to get one."""
+    """The checkout; FileError, with a hint where to get one, if there is none."""
     found = find_checkout(folder, marker)
     if found is None:
         raise FileError(f"the {folder} are not part of the installed package\nHint: {_WHERE_FROM}")
@@ -31,7 +31,7 @@ def checkout(folder: str, marker: str) -> Path:
 
 
 def launch(root: Path, module: str, arguments: Sequence[str]) -> int:
-    """Run a module of the checkout in a process of its own; its exit status."""
+    """Run a module of the checkout in a process of its own; return its exit status."""
     command = [sys.executable, "-m", module, *arguments]
     with subprocess.Popen(command, cwd=root) as process:
         try:

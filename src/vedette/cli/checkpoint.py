@@ -1,4 +1,4 @@
-"""`vedette checkpoint`: what the checkpoint of a pipeline holds."""
+"""`vedette checkpoint`: show the contents of a pipeline's checkpoint."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _SHOWN = 10  # ids of patterns
 
 
 def checkpoint(folder: str, *, json: bool) -> None:
-    """Say it on standard output."""
-    from vedette.spark.pipeline.inspect import inspect
+    """Print the report on standard output."""
+    from vedette.spark.pipeline.checkpoint_report import inspect
 
     found = inspect(folder, _session)
     if json:
@@ -25,7 +25,7 @@ def checkpoint(folder: str, *, json: bool) -> None:
 
 
 def _session() -> Any:
-    from vedette.spark.session import session
+    from vedette.spark.spark_session import session
 
     return session(app="vedette checkpoint")
 
@@ -40,9 +40,11 @@ def _lines(folder: str, found: Mapping[str, Any]) -> Iterator[str]:
     subscribed = found["subscriptions"]
     if subscribed is None:
         return
+    aside = subscribed["set aside"]
     yield (
         f"  subscriptions: version {subscribed['version']} of {counted(subscribed['count'], 'subscription')}, "
         f"since micro-batch {subscribed['since']}"
+        f"{f', {aside:,} bad ones set aside' if aside else ''}"
     )
     yield from _operators(subscribed["calling operators"], found["operators"])
     patterns = subscribed["patterns"]
@@ -62,7 +64,7 @@ def _lines(folder: str, found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _operators(filters: int, known: Sequence[Mapping[str, Any]] | str) -> Iterator[str]:
-    """What calls them is known of filters alone: steps of patterns may call them, too."""
+    """Lines about operators; callers are counted among filters only, though steps of patterns may call them, too."""
     if isinstance(known, str):
         yield f"  operators: nothing is known of them any more: {known}"
     elif known or filters:

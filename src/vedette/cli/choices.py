@@ -1,27 +1,58 @@
-"""The names that options take, for checking and completing them."""
+"""The allowed values of options, for checking and completing them."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from enum import StrEnum
 
+import typer
 
-class Engine(StrEnum):
+
+def plugin(group: str) -> Callable[[str], str]:
+    """A parameter type for the name of an installed plug-in."""
+
+    def parse(name: str) -> str:
+        from vedette import plugins
+
+        if plugins.has(group, name):
+            return name
+        listed = ", ".join(map(repr, plugins.names(group)))
+        raise typer.BadParameter(f"{name!r} is not one of {listed}.")
+
+    parse.__name__ = "NAME"  # what help calls such a value
+    return parse
+
+
+def listed(group: str) -> str:
+    """The installed names, as shown in help. They are looked up for help only, since that takes a while."""
+    if not {"--help", "-h"} & {*sys.argv}:
+        return "NAME"
+    from vedette import plugins
+
+    return f"<{'|'.join(plugins.names(group))}>"
+
+
+def plugins_like(group: str) -> Callable[[str], list[str]]:
+    """A completion of the names of installed plug-ins."""
+
+    def complete(incomplete: str) -> list[str]:
+        from vedette import plugins
+
+        return [name for name in plugins.names(group) if name.startswith(incomplete)]
+
+    return complete
+
+
+class EngineChoice(StrEnum):
     """Where matching runs."""
 
     LOCAL = "local"
     SPARK = "spark"
 
 
-class Index(StrEnum):
-    """How subscriptions are indexed (`vedette.matching.indexes`)."""
-
-    CLUSTERS = "clusters"
-    TREE = "tree"
-    SCAN = "scan"
-
-
-class Planner(StrEnum):
-    """In which order operators are evaluated."""
+class PlannerChoice(StrEnum):
+    """The order in which operators are evaluated."""
 
     NAIVE = "naive"
     SEQUENTIAL = "sequential"
@@ -30,7 +61,7 @@ class Planner(StrEnum):
 
 
 class CoverMethod(StrEnum):
-    """How it is decided whether others cover a subscription."""
+    """The method that decides whether others cover a subscription."""
 
     AUTO = "auto"
     PAIRWISE = "pairwise"
@@ -38,8 +69,8 @@ class CoverMethod(StrEnum):
     EXACT = "exact"
 
 
-class Covering(StrEnum):
-    """How it is decided which subscriptions are asked about only where others matched that cover them."""
+class CoveringChoice(StrEnum):
+    """The method that decides which subscriptions are matched only where those that cover them matched."""
 
     AUTO = "auto"
     PAIRWISE = "pairwise"
@@ -47,7 +78,7 @@ class Covering(StrEnum):
 
 
 class MeetingDirection(StrEnum):
-    """Whose attributes have to be there (`vedette.meeting.direction`)."""
+    """The side whose attributes have to be present (`vedette.meeting.direction`)."""
 
     PUBLICATION = "publication"
     SUBSCRIPTION = "subscription"
@@ -55,14 +86,14 @@ class MeetingDirection(StrEnum):
 
 
 class MeetingSide(StrEnum):
-    """For whom the best are kept."""
+    """The side for which the best are kept."""
 
     PUBLICATION = "publication"
     SUBSCRIPTION = "subscription"
 
 
 class EventsFormat(StrEnum):
-    """What events can be read from."""
+    """Formats of events."""
 
     JSONL = "jsonl"
     CSV = "csv"
@@ -70,7 +101,7 @@ class EventsFormat(StrEnum):
 
 
 class SubscriptionsFormat(StrEnum):
-    """What subscriptions can be read from."""
+    """Formats of subscriptions."""
 
     JSONL = "jsonl"
     YAML = "yaml"
@@ -78,16 +109,7 @@ class SubscriptionsFormat(StrEnum):
 
 
 class OutputFormat(StrEnum):
-    """What matches can be written to."""
+    """Formats of matches."""
 
     JSONL = "jsonl"
     PARQUET = "parquet"
-
-
-class Dialect(StrEnum):
-    """What rules can be written in, apart from Vedette's own language."""
-
-    CESQL = "cesql"
-    CLOUDEVENTS = "cloudevents"
-    EVENTBRIDGE = "eventbridge"
-    SIGMA = "sigma"

@@ -12,20 +12,21 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import typer
 
-from vedette.cli.choices import Engine
-from vedette.cli.loading import report_left_out
-from vedette.cli.places import refuse_clashes, refuse_unwritable
+from vedette.cli.choices import EngineChoice
+from vedette.cli.file_paths import refuse_clashes, refuse_unwritable
+from vedette.cli.subscription_loading import report_left_out
 from vedette.cli.terminal import Terminal, counted
-from vedette.covering.cover_set import Answer, CoveringSet
-from vedette.covering.covers import BUDGET, Method
-from vedette.covering.pictures import picture
+from vedette.covering.cover_judge import BUDGET, Method
+from vedette.covering.cover_pictures import picture
+from vedette.covering.cover_set import CoverAnswer, CoveringSet
 from vedette.errors import FilterError, InputError, NotSupported
-from vedette.files.cover_records import record_of, said_of, table_of
-from vedette.files.output import output_format, written
-from vedette.files.problems import BadSubscriptions, Problem
-from vedette.files.schemas import read_schema
-from vedette.files.subscriptions import PLAINLY, SubscriptionRecord, SubscriptionRows, Written, read_subscriptions
-from vedette.matching.subscriptions import schema_of
+from vedette.filters.subscription_set import schema_of
+from vedette.io.cover_records import cover_input_of, record_of, table_of
+from vedette.io.output import output_format, written
+from vedette.io.schemas import read_schema
+from vedette.io.subscription_problems import BadSubscriptions, SubscriptionProblem
+from vedette.io.subscription_rows import PLAINLY, SubscriptionRecord, SubscriptionRows, Written
+from vedette.io.subscriptions import read_subscriptions
 from vedette.schema.schema import Schema
 
 _STRIDE = 64  # records between two looks at the progress
@@ -33,7 +34,7 @@ _STRIDE = 64  # records between two looks at the progress
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoverOptions:
-    """What was asked for on the command line."""
+    """The options of the command line."""
 
     subscriptions: str
     out: str
@@ -41,7 +42,7 @@ class CoverOptions:
     error: float = 1e-6
     budget: int = BUDGET
     schema: str | None = None
-    engine: Engine = Engine.LOCAL
+    engine: EngineChoice = EngineChoice.LOCAL
     threads: int | None = None
     witness: bool = False
     picture: str | None = None
@@ -53,7 +54,7 @@ class CoverOptions:
 
 
 def cover(options: CoverOptions) -> None:
-    """Write one answer a subscription, or, if any is bad, say what is wrong with each of them."""
+    """Write one answer per subscription, or, if any is invalid, the problems of all."""
     refuse_clashes(
         {"SUBSCRIPTIONS": options.subscriptions, "--schema": options.schema},
         {"--output": options.out, "--picture": options.picture},
@@ -92,22 +93,22 @@ def cover(options: CoverOptions) -> None:
 
 def _answers(
     file: SubscriptionRows, found: CoveringSet, schema: Schema, options: CoverOptions, terminal: Terminal
-) -> tuple[list[Answer], str | None]:
-    """All answers, and the picture that was asked for; BadSubscriptions for what makes no sense."""
-    answers: list[Answer] = []
-    problems: list[Problem] = []
+) -> tuple[list[CoverAnswer], str | None]:
+    """All answers, and the picture if there is to be one; BadSubscriptions for invalid texts."""
+    answers: list[CoverAnswer] = []
+    problems: list[SubscriptionProblem] = []
     drawn: str | None = None
     with terminal.working("covering", "subscriptions") as bar:
         for number, (record, answer) in enumerate(_each(file, found, schema, options, terminal), 1):
-            if isinstance(answer, Answer):
+            if isinstance(answer, CoverAnswer):
                 answers.append(answer)
                 if record.id == options.subscription:
                     drawn = picture(found, answer).to_svg()
             elif not file.leaves_out(record, answer):
-                problems.append(Problem.of_error(record, answer))
+                problems.append(SubscriptionProblem.of_error(record, answer))
             if number % _STRIDE == 0:
                 bar.show(file.progress, number)
-    problems += map(Problem.of_reject, file.rejects)
+    problems += map(SubscriptionProblem.of_reject, file.rejects)
     if problems:
         raise BadSubscriptions(file.name, problems, "nothing was written")
     if options.subscription is not None and drawn is None:
@@ -117,38 +118,38 @@ def _answers(
 
 def _each(
     file: SubscriptionRows, found: CoveringSet, schema: Schema, options: CoverOptions, terminal: Terminal
-) -> Iterator[tuple[SubscriptionRecord, Answer | FilterError | NotSupported]]:
-    """Every record with its answer, or with what is wrong with it."""
-    if options.engine is Engine.SPARK:
+) -> Iterator[tuple[SubscriptionRecord, CoverAnswer | FilterError | NotSupported]]:
+    """Every record with its answer, or with its problem."""
+    if options.engine is EngineChoice.SPARK:
         yield from _each_on_spark(file, found, schema, options, terminal)
         return
     for record in file:
         try:
-            yield record, found.add(record.id, said_of(record))
+            yield record, found.add(record.id, cover_input_of(record))
         except (FilterError, NotSupported) as error:
             yield record, error
 
 
 def _each_on_spark(
     file: SubscriptionRows, found: CoveringSet, schema: Schema, options: CoverOptions, terminal: Terminal
-) -> Iterator[tuple[SubscriptionRecord, Answer | FilterError | NotSupported]]:
-    from vedette.covering.covers import Settings
+) -> Iterator[tuple[SubscriptionRecord, CoverAnswer | FilterError | NotSupported]]:
+    from vedette.covering.cover_judge import CoverSettings
     from vedette.spark.covering.cover import decided
-    from vedette.spark.covering.jobs import Jobs
-    from vedette.spark.covering.rounds import Rounds
-    from vedette.spark.session import session
+    from vedette.spark.covering.cover_jobs import CoverJobs
+    from vedette.spark.covering.cover_rounds import CoverRounds
+    from vedette.spark.spark_session import session
 
     with terminal.working("starting Spark"):
         spark = session(master=None if options.threads is None else f"local[{options.threads}]")
-    settings = Settings(options.method, options.error, options.budget)
+    settings = CoverSettings(options.method, options.error, options.budget)
     records = list(file)
-    yield from zip(records, decided(records, Rounds(Jobs(spark), found, schema, settings)), strict=True)
+    yield from zip(records, decided(records, CoverRounds(CoverJobs(spark), found, schema, settings)), strict=True)
 
 
 # ---------------------------------------------------------------- what is written
 
 
-def _write(answers: Sequence[Answer], options: CoverOptions, format: str) -> None:
+def _write(answers: Sequence[CoverAnswer], options: CoverOptions, format: str) -> None:
     if format != "parquet":
         lines = (json.dumps(record_of(answer, witness=options.witness), ensure_ascii=False) for answer in answers)
         _write_text(options.out, "".join(f"{line}\n" for line in lines))
@@ -162,7 +163,7 @@ def _write_text(place: str, text: str) -> None:
         stream.write(text.encode())
 
 
-def _summary(answers: Sequence[Answer], seconds: float) -> str:
+def _summary(answers: Sequence[CoverAnswer], seconds: float) -> str:
     covered = [answer for answer in answers if answer.covered]
     several = sum(len(answer.by) > 1 for answer in covered)
     doubtful = Counter(answer.method for answer in answers if not answer.certain)

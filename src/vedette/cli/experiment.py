@@ -1,4 +1,4 @@
-"""`vedette experiment`: run an experiment of a checkout, one module a paper, or all and one report of them."""
+"""`vedette experiment`: run an experiment of a checkout, one module per paper, or all with a report."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ ALL = "all"
 
 
 def names() -> list[str]:
-    """The experiments there are."""
+    """The names of the experiments."""
     root = find_checkout("experiments", "__init__.py")
     return [] if root is None else [*_names(root), ALL]
 
 
 def experiment(name: str | None, folder: Path, *, quick: bool) -> int:
-    """Run one, or all; its exit status. Without a name, say which there are."""
+    """Run one, or all; return the exit status. Without a name, list them."""
     root = checkout("experiments", "__init__.py")
     known = _names(root)
     if name is None:

@@ -1,40 +1,28 @@
-"""`vedette explain` for a pattern: where it stands at an event, why it was forecast, its machine as a picture."""
+"""`vedette explain` for a pattern: its state at an event, the reasons of its forecast, a picture of its machine."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import orjson
 
-from vedette.cli.job import SHOWN
-from vedette.cli.lookup import python_events, unknown_event
-from vedette.cli.places import refuse_unwritable
-from vedette.cli.streams import EventStream
+from vedette.cli.event_streams import EventStream
+from vedette.cli.file_paths import refuse_unwritable
+from vedette.cli.id_lookup import python_events, unknown_event
+from vedette.cli.match_job import SHOWN
 from vedette.cli.terminal import Terminal
-from vedette.composite.alternatives import alternatives
-from vedette.composite.explain import PatternExplanation, Unseen, explain_pattern, partition_of, partition_values
-from vedette.composite.machine_pictures import machine_picture
-from vedette.composite.matcher import Outcome, PatternMatcher
-from vedette.composite.shape import Shape
-from vedette.composite.standing import Seen
-from vedette.composite.telling import asked
-from vedette.composite.times import times_of
+from vedette.engine.engine import Engine
+from vedette.engine.single_pattern import EventPart, SinglePattern
 from vedette.errors import FileError, InputError
-from vedette.files.chunks import EventChunk, RejectedEvent
-from vedette.files.operator_calls import patterns_call
-from vedette.files.output import written
-from vedette.language.ast import Composite, Step
-from vedette.language.render import render
-from vedette.matching.patterns import PatternRecord, Predict
-from vedette.matching.subscriptions import Subscriptions
-from vedette.operators.calling import Calling
-from vedette.operators.matcher import OperatorMatcher
-from vedette.prediction.model import Model
-from vedette.prediction.why import Forecast, forecast_at
+from vedette.filters.explanation import Explanation
+from vedette.io.chunks import EventChunk, RejectedRow
+from vedette.io.output import written
+from vedette.patterns.event_times import times_of
+from vedette.patterns.explain import PartitionlessEvent
+from vedette.patterns.forecasts.forecast_reasons import Forecast
+from vedette.patterns.partition_follower import NamedEvent
 from vedette.schema.encode import encode
 from vedette.schema.schema import Schema
 
@@ -42,27 +30,23 @@ _PICTURES = {".svg": "to_svg", ".mmd": "to_mermaid"}
 
 
 class PatternEvents:
-    """The events that a pattern sees, in the order of their time, with those that break the schema left out."""
+    """The events that a pattern sees, in the order of their time, without those that break the schema."""
 
-    def __init__(
-        self, composite: Composite, record: PatternRecord, events: EventStream, calling: Calling | None = None
-    ) -> None:
-        self.composite, self.record, self.calling = composite, record, calling or Calling()
+    def __init__(self, engine: Engine, id_: str, events: EventStream) -> None:
+        self.engine, self.id, self.pattern = engine, id_, SinglePattern(engine, id_)
         self.schema: Schema = events.schema
-        wanted = asked([record], self.schema)
-        if not patterns_call([record], self.schema):  # operators may look at anything
-            events.only(wanted.paths)
-        self._columns = wanted.columns
+        if not engine.calls_operators:  # operators may look at anything
+            events.only(engine.paths)
         self._name = events.name
         self._unreadable = 0
-        self._rejected: list[RejectedEvent] = []
+        self._rejected: list[RejectedRow] = []
         self._chunks = list(self._good(events))
 
     def _good(self, events: Iterable[EventChunk]) -> Iterator[EventChunk]:
-        """Chunks without what `match` rejects."""
+        """Chunks without the events that `match` rejects."""
         for chunk in events:
             self._unreadable += len(chunk.rejects)
-            broken = encode(chunk.events, self._columns, self.schema).rejects
+            broken = encode(chunk.events, self.engine.pattern_columns, self.schema).rejects
             untimed = times_of(chunk.events, self.schema).rejects
             first = {reject.row: reject for reject in (*reversed(untimed), *reversed(broken))}
             rejects = chunk.rejected(first[row] for row in sorted(first))
@@ -73,7 +57,7 @@ class PatternEvents:
         return sum(map(len, self._chunks))
 
     def report(self, terminal: Terminal) -> None:
-        """Say which events the pattern does not see, since `match` rejects them."""
+        """Print which events the pattern does not see, since `match` rejects them."""
         count = len(self._rejected)
         if count:
             which = "1 event is" if count == 1 else f"{count:,} events are"
@@ -98,11 +82,10 @@ class PatternEvents:
                 raise InputError(f"`match` rejects event {id_!r}, so the pattern does not see it: {reject}")
         raise unknown_event(self._name, id_, seen, first + self._unreadable, self._unreadable)
 
-    def seen(self, number: int, event: dict[str, Any]) -> tuple[list[Seen], int]:
-        """The events of the same partition, in the order of their time, and where this one stands among them."""
-        by = partition_of(self.composite)
-        mine = partition_values(by, event, self.schema)
-        found: list[tuple[int, int, Seen]] = []
+    def before(self, number: int, event: dict[str, Any]) -> list[NamedEvent]:
+        """The events of the same partition up to this one, in the order of their time."""
+        mine = self.pattern.partition(event)
+        found: list[tuple[int, int, NamedEvent]] = []
         latest: int | None = None  # the greatest time before a chunk
         at = 0
         known: set[str] = set()
@@ -114,53 +97,29 @@ class PatternEvents:
                 again = own is not None and own in known and at != number
                 if own is not None:
                     known.add(own)
-                if not again and (at == number or partition_values(by, one, self.schema) == mine):
-                    found.append((time, at, Seen(id_, time, one)))
+                if not again and (at == number or self.pattern.partition(one) == mine):
+                    found.append((time, at, NamedEvent(id_, time, one)))
                 at += 1
         found.sort(key=lambda each: each[:2])
-        return [each[2] for each in found], [each[1] for each in found].index(number)
+        return [each[2] for each in found[: [each[1] for each in found].index(number) + 1]]
 
-    def forecast(self, number: int, model: Model | None) -> Forecast | None:
+    def forecast(self, number: int) -> Forecast | None:
         """The forecast at an event, as `match` would have made it."""
-        return forecast_at(self.record, model, self._followed(self.record).observations, number)
+        return self.pattern.forecast(self._parts(), number)
 
-    def _followed(self, record: PatternRecord) -> Outcome:
-        """What comes of all events."""
-        matcher = PatternMatcher([record], self.schema, lateness=None, calling=self.calling)
-        for chunk in self._chunks:  # all that they bring about comes at the end
-            matcher.process(chunk.events, ids=chunk.own_ids.to_pylist())
-        return matcher.finish()
+    def _parts(self) -> Iterator[EventPart]:
+        return ((chunk.events, chunk.own_ids.to_pylist()) for chunk in self._chunks)
 
     def overview(self) -> Iterator[str]:
-        """How far the pattern came over all events, and how many of them satisfy each step."""
-        shape = Shape(self.composite)
-        outcome = self._followed(replace(self.record, predict=Predict(1)))  # so that it is observed
-        completed, depth = len(outcome.matches), outcome.observations.depth
-        yield f"The pattern was completed {completed:,} {'time' if completed == 1 else 'times'}."
-        if len(depth) and depth.max() > 0:
-            best = int(depth.argmax())
-            took = f"{depth[best]} of {len(shape.positions)} steps, first at event"
-            yield f"The most advanced partial match took {took} {self._name_of(int(outcome.observations.event[best]))}."
+        """Print how far the pattern came over all events, and how many of them satisfy each step."""
+        found = self.pattern.reached(self._parts())
+        yield f"The pattern was completed {found.completed:,} {'time' if found.completed == 1 else 'times'}."
+        if found.taken > 0:
+            took = f"{found.taken} of {found.steps} steps, first at event"
+            yield f"The most advanced partial match took {took} {self._name_of(found.event)}."
         yield "How many events satisfy the filter of each step, whatever came before:"
-        counts = self._satisfied([position.step for position in shape.positions])
-        for name, position, count in zip(shape.names, shape.positions, counts, strict=True):
-            span = position.step.span
-            yield f"{count:>12,}  {name}  {self.record.text[span.start : span.end]}"
-
-    def _satisfied(self, steps: Sequence[Step]) -> list[int]:
-        filters = Subscriptions(self.schema)
-        for number, step in enumerate(steps):
-            ways = (render(way.filter) for way in alternatives(step, self.record.text))
-            filters.add(str(number), " or ".join(f"({way})" for way in ways))
-        matcher = self.calling.matcher(filters) if filters.with_operators else filters.compile("scan")
-        counts = np.zeros(len(steps), np.int64)
-        for chunk in self._chunks:
-            if isinstance(matcher, OperatorMatcher):
-                found = matcher.matches(chunk.events, ids=chunk.ids.to_pylist()).subscription
-            else:
-                found = matcher.match_rows(chunk.events).subscription.astype(np.int64)
-            counts += np.bincount(found, minlength=len(steps))
-        return [int(count) for count in counts]
+        for step in self.pattern.satisfied(self._parts()):
+            yield f"{step.events:>12,}  {step.name}  {step.text}"
 
     def _name_of(self, number: int) -> str:
         for chunk in self._chunks:
@@ -170,18 +129,18 @@ class PatternEvents:
         raise IndexError(number)
 
 
-def explained(
-    events: PatternEvents, id_: str, model: Model | None, terminal: Terminal
-) -> tuple[PatternExplanation | Unseen, Forecast | None]:
-    """Where the pattern stands at an event, and its forecast where one is asked for."""
+def explained(events: PatternEvents, id_: str, terminal: Terminal) -> tuple[Explanation, Forecast | None]:
+    """The state of the pattern at an event, and its forecast if it has one."""
     with terminal.working(f"looking for event {id_}", "events"):
         number, event = events.find(id_)
     with terminal.working("following the pattern", "events"):
-        seen, place = events.seen(number, event)
-        explanation = explain_pattern(events.composite, seen, place, events.schema, events.record.text, events.calling)
-        if isinstance(explanation, Unseen) or events.record.predict is None:
+        before = events.before(number, event)
+        names, times = [one.name for one in before], [one.time for one in before]
+        others = [one.event for one in before[:-1]]
+        explanation = events.engine.explain(before[-1].event, events.id, before=others, names=names, times=times)
+        if isinstance(explanation, PartitionlessEvent) or not events.pattern.forecasts:
             return explanation, None
-        return explanation, events.forecast(number, model)
+        return explanation, events.forecast(number)
 
 
 def check_picture(place: str) -> None:
@@ -191,9 +150,9 @@ def check_picture(place: str) -> None:
     refuse_unwritable(place)
 
 
-def draw(place: str, composite: Composite, text: str, forecast: Forecast | None) -> None:
-    """Write the machine of a pattern as a picture, with the probabilities that are known."""
+def draw(place: str, pattern: SinglePattern, forecast: Forecast | None) -> None:
+    """Write a picture of the pattern's machine, with the known probabilities."""
     known = {} if forecast is None else forecast.by_depth
-    picture = machine_picture(composite, text, known.get)
+    picture = pattern.picture(known.get)
     with written(place) as stream:
         stream.write(getattr(picture, _PICTURES[Path(place).suffix.lower()])().encode())

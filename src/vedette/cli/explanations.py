@@ -1,4 +1,4 @@
-"""An explanation as lines for a terminal: what held in green, what did not in red."""
+"""Explanations as coloured lines for a terminal: what held in green, what did not in red."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MARK = re.compile(r"(?:(?<=─ )|^)[✓✗?](?= )")
 
 
 def styled(explanation: object) -> Iterator[Text]:
-    """The lines of `str(explanation)`; without colours they are just these."""
+    """The lines of `str(explanation)`, with colours."""
     for line in str(explanation).splitlines():
         text = Text(line)
         mark = _MARK.search(line)

@@ -1,4 +1,4 @@
-"""The command line: every command, in the order in which help shows them."""
+"""The command line: all commands, in the order of the help text."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from vedette.cli.commands import events, rules, running, serving
-from vedette.cli.endings import Commands, prepare_process
+from vedette.cli.commands import event_commands, pipeline_commands, rule_commands, service_commands
+from vedette.cli.exit_status import Commands, prepare_process
 from vedette.version import __version__
 
 app = typer.Typer(
@@ -36,29 +36,30 @@ def vedette(
     """Match streams of events against millions of standing subscriptions."""
 
 
-app.command("match")(events.match_command)
-app.command("explain")(events.explain_command)
-app.command("train")(events.train_command)
-app.command("backtest")(events.backtest_command)
-app.command("check")(rules.check_command)
-app.command("translate")(rules.translate_command)
-app.command("cover")(rules.cover_command)
-app.command("meet")(rules.meet_command)
-app.command("run")(running.run_command)
-app.command("checkpoint")(running.checkpoint_command)
-app.command("serve")(serving.serve_command)
-app.command("subscribe")(serving.subscribe_command)
-app.command("publish")(serving.publish_command)
-app.command("tail")(serving.tail_command)
-app.command("demo")(running.demo_command)
+app.command("match")(event_commands.match_command)
+app.command("explain")(event_commands.explain_command)
+app.command("train")(event_commands.train_command)
+app.command("backtest")(event_commands.backtest_command)
+app.command("check")(rule_commands.check_command)
+app.command("translate")(rule_commands.translate_command)
+app.command("cover")(rule_commands.cover_command)
+app.command("meet")(rule_commands.meet_command)
+app.command("run")(pipeline_commands.run_command)
+app.command("checkpoint")(pipeline_commands.checkpoint_command)
+app.command("scrub")(pipeline_commands.scrub_command)
+app.command("serve")(service_commands.serve_command)
+app.command("subscribe")(service_commands.subscribe_command)
+app.command("publish")(service_commands.publish_command)
+app.command("tail")(service_commands.tail_command)
+app.command("demo")(pipeline_commands.demo_command)
 app.command(
     "bench",  # whose options are its own
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
-)(running.bench_command)
-app.command("experiment")(running.experiment_command)
+)(pipeline_commands.bench_command)
+app.command("experiment")(pipeline_commands.experiment_command)
 
 
 def run() -> None:
-    """What the command `vedette` calls."""
+    """The entry point of the command `vedette`."""
     prepare_process()
     app()

@@ -1,4 +1,4 @@
-"""What is said of operators: their failures as they happen, and at the end what they were spared."""
+"""Reports of operators: their failures as they happen, and at the end the evaluations saved."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from vedette.cli.terminal import Terminal, counted
 
 if TYPE_CHECKING:
     from vedette.operators.calling import Calling
-    from vedette.operators.failures import Kind
+    from vedette.operators.failures import FailureKind
 
-_SHOWN = 5  # failures of an operator that are told one by one
-_SAID: Final[Mapping[Kind, tuple[str, str]]] = {
+_SHOWN = 5  # failures of an operator that are shown one by one
+_SAID: Final[Mapping[FailureKind, tuple[str, str]]] = {
     "error": ("error", "errors"),
     "time": ("over its time limit", "over its time limit"),
     "result": ("result that makes no sense", "results that make no sense"),
@@ -30,7 +30,7 @@ class _FirstFailures(logging.Handler):
         self._told = Counter[object]()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Tell the first ones of each operator; all of them are counted elsewhere."""
+        """Show the first failures of each operator; all of them are counted elsewhere."""
         operator = record.args[0] if isinstance(record.args, tuple) and record.args else None
         self._told[operator] += 1
         if self._told[operator] <= _SHOWN:
@@ -40,8 +40,8 @@ class _FirstFailures(logging.Handler):
 
 
 @contextmanager
-def failures_told(terminal: Terminal) -> Iterator[None]:
-    """While operators are called, the first of their failures are told as everything else is."""
+def first_failures_logged(terminal: Terminal) -> Iterator[None]:
+    """Show the first failures of operators as warnings, within the `with` block."""
     log, handler = logging.getLogger("vedette.operators"), _FirstFailures(terminal)
     before = log.propagate
     log.addHandler(handler)
@@ -54,7 +54,7 @@ def failures_told(terminal: Terminal) -> Iterator[None]:
 
 
 def report_operators(calling: Calling, terminal: Terminal) -> None:
-    """How many evaluations were made, and what is unknown because operators failed."""
+    """Print the number of evaluations made, and what is unknown because operators failed."""
     counts = calling.counts
     made = counted(sum(calling.made.values()), "evaluation")
     terminal.note(f"{made} of {counts.asked:,} that subscriptions speak of")

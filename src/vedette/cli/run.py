@@ -1,4 +1,4 @@
-"""`vedette run`: a pipeline on Spark, as a file describes it."""
+"""`vedette run`: run a pipeline file on Spark."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 
 def example() -> None:
-    """A pipeline file to begin with, on standard output."""
+    """Print a pipeline file to start from."""
     from vedette.spark.pipeline.example import EXAMPLE
 
     typer.echo(EXAMPLE, nl=False)
 
 
 def check(path: str, *, quiet: bool) -> None:
-    """Find every mistake of a pipeline file, without starting anything."""
+    """Report every mistake in a pipeline file, without starting anything."""
     from vedette.spark.pipeline.config import load
 
-    _describe(load(path), Terminal(quiet=quiet))
+    _describe(load(path, every=True), Terminal(quiet=quiet))
 
 
 def run(path: str, *, metrics: str | None, quiet: bool, debug: bool) -> None:
-    """Run the pipeline of a file to its end."""
+    """Run a pipeline file to its end."""
     from vedette.spark.pipeline.config import load
     from vedette.spark.pipeline.progress import TerminalReport
     from vedette.spark.pipeline.run import run as run_pipeline
@@ -53,7 +53,7 @@ def run(path: str, *, metrics: str | None, quiet: bool, debug: bool) -> None:
 
 
 def _describe(pipeline: Pipeline, terminal: Terminal) -> None:
-    """What the file asks for, in a few lines."""
+    """A summary of the file, in a few lines."""
     terminal.note(f"{pipeline.name}: the pipeline file is fine")
     terminal.note(f"  source: {pipeline.source.type}, {pipeline.mode}")
     for sink in pipeline.sinks:

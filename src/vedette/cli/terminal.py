@@ -1,34 +1,38 @@
-"""What people see while a command works: notes, warnings and progress, all on standard error."""
+"""Notes, warnings and progress of a command, all on standard error."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
+if TYPE_CHECKING:
+    from vedette.filters.subscription_set import SubscriptionKind
+
 _STEPS = 1000  # of a progress bar
 
 
 class OutputConsole(Console):
-    """Standard output; that its reader goes away is for `vedette.cli.endings` to handle."""
+    """Standard output; a closed pipe is handled by `vedette.cli.exit_status`."""
 
     def on_broken_pipe(self) -> None:
-        """Called while the error is being handled."""
+        """Called while the error of a closed pipe is being handled."""
         raise BrokenPipeError
 
 
 def error_console() -> Console:
-    """Standard error: colours on a terminal only, and no line is broken or cut."""
+    """A console for standard error: colours on a terminal only, and no line is broken or cut."""
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def output_console() -> Console:
-    """Standard output, for what people read: colours on a terminal only, and no line is broken or cut."""
+    """A console for reports on standard output: colours on a terminal only, and no line is broken or cut."""
     return OutputConsole(highlight=False, soft_wrap=True)
 
 
@@ -37,13 +41,20 @@ def counted(count: int, what: str, many: str | None = None) -> str:
     return f"{count:,} {what if count == 1 else many or f'{what}s'}"
 
 
+def counted_kinds(kinds: Mapping[SubscriptionKind, int]) -> list[str]:
+    """`3 filters`, `1 filter with operators`, `1 pattern`: the kinds with any subscriptions."""
+    said: list[tuple[SubscriptionKind, str, str]]
+    said = [("filter", "filter", ""), ("operators", "filter", " with operators"), ("pattern", "pattern", "")]
+    return [counted(kinds[kind], what) + more for kind, what, more in said if kinds[kind]]
+
+
 def say_error(message: str) -> None:
-    """One error, as every command shows it."""
+    """Print an error, in the same form for all commands."""
     error_console().print(Text.assemble(("Error: ", "bold red"), message))
 
 
 class Bar:
-    """How far one piece of work is."""
+    """A progress bar of one piece of work."""
 
     def __init__(self, progress: Progress, task: TaskID, unit: str) -> None:
         self._progress = progress
@@ -52,7 +63,7 @@ class Bar:
         self._begin = time.perf_counter()
 
     def show(self, fraction: float | None, count: int | None = None) -> None:
-        """So much of the whole (None: nobody knows) is done, and so many were seen."""
+        """Show that this share (None: unknown) is done, and the number seen."""
         told = ""
         if count is not None:
             rate = count / max(1e-9, time.perf_counter() - self._begin)
@@ -64,19 +75,19 @@ class Bar:
 
 
 class Terminal:
-    """Tells what is going on; `quiet` leaves only what went wrong."""
+    """Prints what is going on; `quiet` leaves only errors."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self.console = error_console()
         self.quiet = quiet
 
     def note(self, message: str | Text) -> None:
-        """Something worth knowing."""
+        """Print a note."""
         if not self.quiet:
             self.console.print(message, markup=False)
 
     def warn(self, message: str, *, lost: bool = False) -> None:
-        """Something that may not be as it should; that something is `lost` is said in any case."""
+        """Print a warning; if something is `lost`, even when quiet."""
         if lost or not self.quiet:
             self.console.print(Text.assemble(("Warning: ", "bold yellow"), message))
 

@@ -1,4 +1,4 @@
-"""`vedette translate`: rules of other dialects in Vedette's own language."""
+"""`vedette translate`: translate rules of other dialects into Vedette's own language."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from typing import Any
 
 import orjson
 
-from vedette.cli.loading import report_left_out
-from vedette.cli.places import refuse_clashes
+from vedette.cli.file_paths import refuse_clashes
+from vedette.cli.subscription_loading import report_left_out
 from vedette.cli.terminal import Terminal, counted
 from vedette.errors import FilterError, NotSupported
-from vedette.files.output import written as writing
-from vedette.files.problems import BadSubscriptions, Problem, refusal
-from vedette.files.subscriptions import SubscriptionRecord, SubscriptionRows, Written, read_subscriptions
+from vedette.io.output import written as writing
+from vedette.io.subscription_problems import BadSubscriptions, SubscriptionProblem, refusal
+from vedette.io.subscription_rows import SubscriptionRecord, SubscriptionRows, Written
+from vedette.io.subscriptions import read_subscriptions
 from vedette.language.parser import parse
 
 _STRIDE = 64  # records between two looks at the progress
 
 
 def translate(source: str, *, out: str, format: str | None, written: Written, text: bool, quiet: bool) -> None:
-    """Write every rule, or, if any is bad, say what is wrong with each of them."""
+    """Write every rule, or, if any is invalid, the problems of all."""
     refuse_clashes({"SUBSCRIPTIONS": source}, {"--output": out})
     terminal = Terminal(quiet=quiet)
     file = read_subscriptions(source, format=format, written=written)
@@ -37,9 +38,9 @@ def translate(source: str, *, out: str, format: str | None, written: Written, te
 
 
 def _records(file: SubscriptionRows, terminal: Terminal) -> list[SubscriptionRecord]:
-    """Those that can be read back; BadSubscriptions for what makes no sense."""
+    """Records that can be read back; BadSubscriptions for invalid rules."""
     good: list[SubscriptionRecord] = []
-    problems: list[Problem] = []
+    problems: list[SubscriptionProblem] = []
     with terminal.working("translating", "rules") as bar:
         for number, record in enumerate(file, 1):
             try:
@@ -50,17 +51,17 @@ def _records(file: SubscriptionRows, terminal: Terminal) -> list[SubscriptionRec
                 good.append(record)
             except (FilterError, NotSupported) as error:
                 if not file.leaves_out(record, error):
-                    problems.append(Problem.of_error(record, error))
+                    problems.append(SubscriptionProblem.of_error(record, error))
             if number % _STRIDE == 0:
                 bar.show(file.progress, number)
-    problems += map(Problem.of_reject, file.rejects)
+    problems += map(SubscriptionProblem.of_reject, file.rejects)
     if problems:
         raise BadSubscriptions(file.name, problems, "nothing was written")
     return good
 
 
 def _record(record: SubscriptionRecord) -> dict[str, Any]:
-    """What stands in a file of subscriptions."""
+    """A record as in a file of subscriptions."""
     said: dict[str, Any] = {
         "id": record.id,
         "subscriber": record.subscriber,

@@ -6,10 +6,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vedette.cli.choices import Dialect, EventsFormat, OutputFormat, Planner, SubscriptionsFormat
+from vedette import plugins
+from vedette.cli.choices import (
+    EventsFormat,
+    OutputFormat,
+    PlannerChoice,
+    SubscriptionsFormat,
+    listed,
+    plugin,
+    plugins_like,
+)
+from vedette.filters.indexes import DEFAULT
 
 if TYPE_CHECKING:
-    from vedette.files.subscriptions import Written
+    from vedette.io.subscription_rows import Written
 
 SubscriptionsPlace = Annotated[
     str,
@@ -45,7 +55,7 @@ OperatorsPlace = Annotated[
     ),
 ]
 PlannerName = Annotated[
-    Planner | None,
+    PlannerChoice | None,
     typer.Option("--planner", help="In which order operators run; the answer is the same.", show_default="adaptive"),
 ]
 Lateness = Annotated[
@@ -73,10 +83,24 @@ ReadEventsAs = Annotated[
     EventsFormat | None, typer.Option("--events-format", help="Instead of what the name's ending says.")
 ]
 WriteAs = Annotated[OutputFormat | None, typer.Option(help="Instead of what the name's ending says.")]
+IndexName = Annotated[
+    str | None,
+    typer.Option(
+        "--index",
+        parser=plugin(plugins.INDEXES),
+        autocompletion=plugins_like(plugins.INDEXES),
+        metavar=listed(plugins.INDEXES),
+        help="How subscriptions are indexed; the answer is the same.",
+        show_default=DEFAULT,
+    ),
+]
 DialectName = Annotated[
-    Dialect | None,
+    str | None,
     typer.Option(
         "--dialect",
+        parser=plugin(plugins.DIALECTS),
+        autocompletion=plugins_like(plugins.DIALECTS),
+        metavar=listed(plugins.DIALECTS),
         help="What rules are written in that do not say it themselves.",
         show_default="Vedette's own language",
     ),
@@ -96,13 +120,20 @@ Strict = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say only what went wrong.")]
 
 
-def written(dialect: Dialect | None, pipelines: list[str] | None, strict: bool = False) -> Written:
+def written(dialect: str | None, pipelines: list[str] | None, strict: bool = False) -> Written:
     """How rules are written that do not say it themselves."""
-    from vedette.files.subscriptions import Written
+    from vedette.io.subscription_rows import Written
 
-    if pipelines and dialect is not Dialect.SIGMA:
-        raise typer.BadParameter("only rules of Sigma have pipelines: --dialect sigma", param_hint="--pipeline")
-    return Written(None if dialect is None else dialect.value, tuple(pipelines or ()), strict)
+    if pipelines:
+        from vedette.dialects.registry import collecting, collects
+
+        if dialect is None or not collects(dialect):
+            which = collecting()
+            raise typer.BadParameter(
+                f"only rules of {' and '.join(which)} have pipelines: --dialect {' or '.join(which)}",
+                param_hint="--pipeline",
+            )
+    return Written(dialect, tuple(pipelines or ()), strict)
 
 
 def check_late(late: str | None, lateness: str | None) -> None:

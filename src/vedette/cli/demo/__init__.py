@@ -1,1 +1,1 @@
-"""The demo: a year of New York's flights, and who wants to hear of them."""
+"""The demo: a year of New York's flights, and subscribers to them."""

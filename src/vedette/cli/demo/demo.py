@@ -1,4 +1,4 @@
-"""`vedette demo`: the main job on a year of real flights, from data to a page that shows who was told what, and why."""
+"""`vedette demo`: match a year of real flights, and write a page that shows who was notified, and why."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from vedette.cli.choices import Engine
-from vedette.cli.demo.engine import started_engine
-from vedette.cli.demo.findings import Findings, look
+from vedette.cli.choices import EngineChoice
+from vedette.cli.demo.demo_engine import started_engine
+from vedette.cli.demo.demo_findings import DemoFindings, demo_findings
+from vedette.cli.demo.demo_report import print_report
 from vedette.cli.demo.flights import data_folder, read_flights
 from vedette.cli.demo.page import write_page
 from vedette.cli.demo.pipeline import write_pipeline
-from vedette.cli.demo.story import tell
-from vedette.cli.demo.subscribers import Wish, wishes
+from vedette.cli.demo.subscribers import DemoSubscription, wishes
 from vedette.cli.match import MatchOptions, match
 from vedette.cli.terminal import Bar, Terminal
-from vedette.files.output import Target
+from vedette.io.output import OutputTarget
 from vedette.schema.values import json_text
 
 _SAMPLE_DAY = dt.date(2013, 2, 8)  # the blizzard: no day had more cancelled flights
@@ -31,7 +31,7 @@ _STRIDE = 500  # subscriptions between two looks at the progress
 
 
 def demo(folder: Path, subscriptions: int) -> None:
-    """Make the files, match, and tell what came of it."""
+    """Make the files, match, and report the results."""
     terminal = Terminal()
     source = data_folder()
     folder.mkdir(parents=True, exist_ok=True)
@@ -43,7 +43,7 @@ def demo(folder: Path, subscriptions: int) -> None:
     with _stage(terminal, f"Making up {subscriptions:,} subscribers") as bar:
         made = _write_subscriptions(flights, subscriptions, folder / "subscriptions.jsonl", bar)
     with started_engine(terminal) as engine:
-        where = "on Spark" if engine is Engine.SPARK else "in this process"
+        where = "on Spark" if engine is EngineChoice.SPARK else "in this process"
         terminal.note(f"Matching {where} (the first time, the loops are compiled) …")
         tally = match(
             MatchOptions(
@@ -55,18 +55,18 @@ def demo(folder: Path, subscriptions: int) -> None:
             )
         )
     with _stage(terminal, "Counting and explaining"):
-        findings = look(flights, made, folder / "matches.parquet")
+        findings = demo_findings(flights, made, folder / "matches.parquet")
         commands = _commands(folder, sample, findings)
-        if engine is Engine.SPARK and findings.cases:
+        if engine is EngineChoice.SPARK and findings.cases:
             write_pipeline(folder / "pipeline.toml", findings.cases[0].wish.subscriber)
             commands.append(f"vedette run {folder / 'pipeline.toml'}")
         write_page(folder / "index.html", findings, tally, commands)
-    tell(findings, tally, folder, commands, time.perf_counter() - begin)
+    print_report(findings, tally, folder, commands, time.perf_counter() - begin)
 
 
 @contextmanager
 def _stage(terminal: Terminal, what: str) -> Iterator[Bar]:
-    """A step of the demo: a progress bar while it lasts, a line when it is done."""
+    """A step of the demo: a progress bar while it runs, a line when it is done."""
     begin = time.perf_counter()
     with terminal.working(what, "subscriptions") as bar:
         yield bar
@@ -74,7 +74,7 @@ def _stage(terminal: Terminal, what: str) -> Iterator[Bar]:
 
 
 def _write_sample(flights: pa.Table, folder: Path) -> Path:
-    """One day as lines of JSON, to be read and changed."""
+    """Write one day as lines of JSON, to read and change."""
     path = folder / f"flights-{_SAMPLE_DAY}.jsonl"
     day = flights.filter(pc.equal(flights["date"], pa.scalar(_SAMPLE_DAY)))
     path.write_text("".join(f"{json_text(_without_missing(flight))}\n" for flight in day.to_pylist()), encoding="utf-8")
@@ -89,9 +89,9 @@ def _without_missing(record: dict[str, object]) -> dict[str, object]:
     }
 
 
-def _write_subscriptions(flights: pa.Table, count: int, path: Path, bar: Bar) -> list[Wish]:
-    made: list[Wish] = []
-    target = Target(path)
+def _write_subscriptions(flights: pa.Table, count: int, path: Path, bar: Bar) -> list[DemoSubscription]:
+    made: list[DemoSubscription] = []
+    target = OutputTarget(path)
     try:
         for wish in wishes(flights, count):
             record = {"id": wish.id, "subscriber": wish.subscriber, "when": wish.when}
@@ -106,8 +106,8 @@ def _write_subscriptions(flights: pa.Table, count: int, path: Path, bar: Bar) ->
     return made
 
 
-def _commands(folder: Path, sample: Path, findings: Findings) -> list[str]:
-    """What to try next."""
+def _commands(folder: Path, sample: Path, findings: DemoFindings) -> list[str]:
+    """The commands to try next."""
     subscriptions = folder / "subscriptions.jsonl"
     commands = [
         f"vedette match {subscriptions} {sample} -o -",

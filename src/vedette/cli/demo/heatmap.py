@@ -19,14 +19,14 @@ _SHARES = (0.4, 0.65, 0.82, 0.92, 0.975)  # of the hours with notifications that
 
 @dataclass(frozen=True)
 class Heatmap:
-    """Counts per hour (rows) and day (columns), from the first hour on in which anything happens."""
+    """Counts per hour (rows) and day (columns), from the first hour with any counts."""
 
     counts: NDArray[np.int64]
     first_hour: int
 
     @classmethod
     def of(cls, per_hour: NDArray[np.int64]) -> Heatmap:
-        """From counts per day and hour of day."""
+        """Count by day and hour of day."""
         busy = np.flatnonzero(per_hour.sum(axis=0))
         first, last = (int(busy[0]), int(busy[-1])) if len(busy) else (0, 23)
         return cls(per_hour[:, first : last + 1].T, first)
@@ -60,7 +60,7 @@ class Heatmap:
 
 
 def _limits(counts: NDArray[np.int64]) -> list[int]:
-    """From which counts on a cell has the next colour; none at all has its own."""
+    """The counts at which the next colour begins; 0 has its own."""
     some = counts[counts > 0]
     if not len(some):
         return [1]
@@ -73,13 +73,13 @@ def _limits(counts: NDArray[np.int64]) -> list[int]:
 
 
 def _round(value: float) -> int:
-    """To one of 1, 2, 5, 10, 20, 50 …, or half way between them."""
+    """Round to one of 1, 2, 5, 10, 20, 50 …, or half way between them."""
     scale: float = 10.0 ** math.floor(math.log10(max(1.0, value)))
     return max(1, round(min((1, 1.5, 2, 3, 5, 7.5, 10), key=lambda step: abs(step * scale - value)) * scale))
 
 
 def _cells(levels: NDArray[np.int64]) -> Iterator[str]:
-    """One path a colour; neighbours of one colour are one rectangle."""
+    """One SVG path per colour; neighbours of one colour are one rectangle."""
     for level in range(int(levels.max()) + 1):
         runs = []
         for row, line in enumerate(levels == level):
@@ -99,7 +99,7 @@ def _months() -> Iterator[str]:
 
 
 def _marks(marks: Sequence[tuple[int, str]], bottom: float) -> Iterator[str]:
-    """Labels under days; of those that would cover each other the first stays."""
+    """Labels under days; of overlapping ones the first stays."""
     taken: list[float] = []
     for day, label in marks:
         x = LEFT + (day + 0.5) * CELL_WIDTH

@@ -11,11 +11,11 @@ from string import Template
 import orjson
 
 from vedette.cli.demo import heatmap
-from vedette.cli.demo.findings import Case, Day, Findings
+from vedette.cli.demo.demo_findings import DayCount, DemoCase, DemoFindings
 from vedette.cli.demo.heatmap import Heatmap
-from vedette.cli.job import Tally
+from vedette.cli.match_job import JobTally
+from vedette.filters.explanation import PartExplanation
 from vedette.language.evaluate import Truth
-from vedette.matching.explain import Explained
 
 _MARKS: dict[Truth, str] = {
     True: '<span class="mark-yes">✓</span>',
@@ -24,8 +24,8 @@ _MARKS: dict[Truth, str] = {
 }
 
 
-def write_page(path: Path, findings: Findings, tally: Tally, commands: Sequence[str]) -> None:
-    """Fill the template in."""
+def write_page(path: Path, findings: DemoFindings, tally: JobTally, commands: Sequence[str]) -> None:
+    """Fill in the template."""
     picture = Heatmap.of(findings.per_hour)
     marks = [(day.number, _short_date(day)) for day in findings.days]
     template = Template(resources.files("vedette.cli.demo").joinpath("page.html").read_text(encoding="utf-8"))
@@ -49,7 +49,7 @@ def write_page(path: Path, findings: Findings, tally: Tally, commands: Sequence[
     path.write_text(page, encoding="utf-8")
 
 
-def _tiles(findings: Findings, tally: Tally) -> str:
+def _tiles(findings: DemoFindings, tally: JobTally) -> str:
     facts = (
         (f"{tally.events:,}", "flights of 2013"),
         (f"{tally.subscriptions:,}", "subscriptions"),
@@ -61,7 +61,7 @@ def _tiles(findings: Findings, tally: Tally) -> str:
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> str:
-    """A table of ready-made cells; those of the columns in `numbers` stand on the right."""
+    """A table of ready-made cells; those of the columns in `numbers` are aligned right."""
 
     def cells(tag: str, row: Sequence[str]) -> str:
         return "".join(
@@ -73,7 +73,7 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequ
     return f"<table><thead><tr>{cells('th', headings)}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _days(days: Sequence[Day]) -> str:
+def _days(days: Sequence[DayCount]) -> str:
     rows = [
         (
             f"{day.date:%A}, {_short_date(day)}",
@@ -89,11 +89,11 @@ def _days(days: Sequence[Day]) -> str:
     return _table(headings, rows, (1, 2, 3, 4, 5))
 
 
-def _short_date(day: Day) -> str:
+def _short_date(day: DayCount) -> str:
     return f"{day.date.day} {day.date:%B}"
 
 
-def _kinds(findings: Findings) -> str:
+def _kinds(findings: DemoFindings) -> str:
     most = max((count.notifications for count in findings.kinds), default=1) or 1
     rows = [
         (
@@ -110,21 +110,21 @@ def _kinds(findings: Findings) -> str:
     return _table(headings, rows, (2, 3, 4)).replace("<th></th>", '<th style="width:26%"></th>')
 
 
-def _busiest(findings: Findings) -> str:
+def _busiest(findings: DemoFindings) -> str:
     rows = [
         (escape(wish.subscriber), f"<code>{escape(wish.when)}</code>", f"{heard:,}") for wish, heard in findings.busiest
     ]
     return _table(("subscriber", "filter", "notifications"), rows, (2,))
 
 
-def _cases(findings: Findings) -> str:
+def _cases(findings: DemoFindings) -> str:
     told = [_case(case) for case in findings.cases]
     if findings.miss is not None:
         told.insert(1, _case(findings.miss))
     return "".join(told)
 
 
-def _case(case: Case) -> str:
+def _case(case: DemoCase) -> str:
     matched = case.explanation.matched
     verb = "was told of" if matched else "was <b>not</b> told of"
     conclusion = ""
@@ -138,7 +138,7 @@ def _case(case: Case) -> str:
     )
 
 
-def _tree(one: Explained) -> str:
+def _tree(one: PartExplanation) -> str:
     why = f' <span class="why">{escape(one.why)}</span>' if one.why else ""
     inside = f"<ul>{''.join(_tree(part) for part in one.parts)}</ul>" if one.parts else ""
     return f"<li>{_MARKS[one.truth]}<code>{escape(' '.join(one.text.split()))}</code>{why}{inside}</li>"

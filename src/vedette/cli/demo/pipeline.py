@@ -1,4 +1,4 @@
-"""The demo as a pipeline file, to be run and changed."""
+"""The demo as a pipeline file, to run and change."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ subscribers = [$subscriber]
 
 
 def write_pipeline(path: Path, subscriber: str) -> None:
-    """All notifications into a folder, those of one subscriber on the terminal."""
+    """Write a pipeline: all notifications into a folder, those of one subscriber on the terminal."""
     path.write_text(_PIPELINE.substitute(subscriber=json.dumps(subscriber, ensure_ascii=False)), encoding="utf-8")

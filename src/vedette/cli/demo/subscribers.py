@@ -1,4 +1,4 @@
-"""The subscribers of the demo: made up with a fixed seed, from a few kinds of people who would want to hear."""
+"""The subscribers of the demo: synthetic, with a fixed seed, of a few kinds."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _LAST = (
 _WORKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri")
 
 
-class Made(NamedTuple):
-    """What one subscriber asks for, and the flight that it was made up from where it is about one."""
+class WishDraft(NamedTuple):
+    """The text of one subscriber, and the flight that it was made from, if it is about one."""
 
     subscriber: str
     when: str
     about: int | None = None
 
 
-class Wish(NamedTuple):
+class DemoSubscription(NamedTuple):
     """One subscription of the demo."""
 
     id: str
@@ -41,8 +41,8 @@ class Wish(NamedTuple):
     about: int | None
 
 
-class Columns:
-    """What is drawn from: columns of the flights as plain arrays."""
+class FlightColumns:
+    """The columns of the flights to draw from, as plain arrays."""
 
     def __init__(self, flights: pa.Table) -> None:
         self.id, self.carrier, self.origin, self.dest = (
@@ -61,8 +61,8 @@ class Columns:
         return len(self.id)
 
 
-class Draw:
-    """Random choices that come out the same every time."""
+class RandomDraw:
+    """Reproducible random choices."""
 
     def __init__(self, seed: int = SEED) -> None:
         self._random = np.random.default_rng(seed)
@@ -90,40 +90,40 @@ class Draw:
 
 
 @dataclass(frozen=True)
-class Kind:
-    """A kind of subscriber: how many of a hundred, what for, and which of their matches is the most telling."""
+class SubscriberKind:
+    """A kind of subscriber: its share in percent, its texts, and which of its matches is the most relevant."""
 
     name: str
     title: str
     share: float
     wants: str
-    make: Callable[[Draw, Columns], Made]
+    make: Callable[[RandomDraw, FlightColumns], WishDraft]
     telling: str  # an attribute: the match with its largest value is shown
     smallest: bool = False
 
 
-def _passenger(draw: Draw, flights: Columns) -> Made:
+def _passenger(draw: RandomDraw, flights: FlightColumns) -> WishDraft:
     row = draw.row(len(flights))
     late = draw.one(15, 20, 30, 30, 45, 60)
     when = (
         f"carrier = '{flights.carrier[row]}' and flight = {flights.flight[row]} and date = date '{flights.date[row]}' "
         f"and (cancelled or dep_delay >= {late})"
     )
-    return Made(draw.name(), when, row)
+    return WishDraft(draw.name(), when, row)
 
 
-def _commuter(draw: Draw, flights: Columns) -> Made:
+def _commuter(draw: RandomDraw, flights: FlightColumns) -> WishDraft:
     row = draw.row(len(flights))
     hour = int(flights.hour[row])
     days = "', '".join(draw.some(list(_WORKDAYS), draw.number(1, 3)))
-    return Made(
+    return WishDraft(
         draw.name(),
         f"origin = '{flights.origin[row]}' and dest = '{flights.dest[row]}' and weekday in ('{days}') "
         f"and hour between {max(5, hour - 1)} and {min(23, hour + 1)} and dep_delay > {draw.one(20, 30, 45)}",
     )
 
 
-def _crew_planner(draw: Draw, flights: Columns) -> Made:
+def _crew_planner(draw: RandomDraw, flights: FlightColumns) -> WishDraft:
     carrier = flights.carrier[draw.row(flights.known_tails)]
     tails: set[str] = set()
     while len(tails) < draw.number(2, 6):
@@ -131,13 +131,13 @@ def _crew_planner(draw: Draw, flights: Columns) -> Made:
         if flights.carrier[row] == carrier:
             tails.add(flights.tailnum[row])
     listed = "', '".join(sorted(tails))
-    return Made(
+    return WishDraft(
         f"{carrier} crew planning, {draw.name()}",
         f"carrier = '{carrier}' and tailnum in ('{listed}') and (cancelled or arr_delay > {draw.number(30, 90)})",
     )
 
 
-def _spotter(draw: Draw, flights: Columns) -> Made:
+def _spotter(draw: RandomDraw, flights: FlightColumns) -> WishDraft:
     airport = draw.one("EWR", "JFK", "LGA")
     model = flights.model[draw.row(flights.known_models)]
     wish = draw.one(
@@ -148,10 +148,10 @@ def _spotter(draw: Draw, flights: Columns) -> Made:
         f"plane.seats > {draw.one(300, 330, 375)} and weekday in ('Sat', 'Sun') and hour between 11 and 14 "
         "and not (weather.visib < 5 or weather.precip > 0)",
     )
-    return Made(draw.name(), f"origin = '{airport}' and {wish}")
+    return WishDraft(draw.name(), f"origin = '{airport}' and {wish}")
 
 
-def _operations(draw: Draw, flights: Columns) -> Made:
+def _operations(draw: RandomDraw, flights: FlightColumns) -> WishDraft:
     airport = draw.one("EWR", "JFK", "LGA")
     wish = draw.one(
         f"weather.wind_gust >= {draw.number(42, 58)} or weather.visib < {draw.one(0.25, 0.5)}",
@@ -160,51 +160,55 @@ def _operations(draw: Draw, flights: Columns) -> Made:
         f"weather.temp > {draw.number(94, 98)} or weather.temp < {draw.number(13, 17)}",
     )
     # An `or` binds less than the `and` before it.
-    return Made(f"{airport} operations desk, {draw.name()}", f"origin = '{airport}' and ({wish})")
+    return WishDraft(f"{airport} operations desk, {draw.name()}", f"origin = '{airport}' and ({wish})")
 
 
-def _duty_manager(draw: Draw, flights: Columns) -> Made:
+def _duty_manager(draw: RandomDraw, flights: FlightColumns) -> WishDraft:
     row = draw.row(len(flights))
     carrier, origin = flights.carrier[row], flights.origin[row]
     beyond = draw.one("", " and distance > 1000", " and not dest in ('ATL', 'BOS', 'DCA', 'ORD')")
-    return Made(
+    return WishDraft(
         f"{carrier} duty manager {origin}, {draw.name()}",
         f"carrier = '{carrier}' and origin = '{origin}' and dep_delay >= {draw.number(12, 40) * 10}{beyond}",
     )
 
 
-def _car_hire(draw: Draw, flights: Columns) -> Made:
+def _car_hire(draw: RandomDraw, flights: FlightColumns) -> WishDraft:
     row = draw.row(flights.known_places)
     place = flights.place[row]
-    return Made(
+    return WishDraft(
         f"Car hire at {flights.dest[row]}, {draw.name()}",
         f"destination.place within {draw.one(20, 40, 60)} km of point({place['lon']:.3f}, {place['lat']:.3f}) "
         f"and arr_delay > {draw.number(9, 18) * 20}",
     )
 
 
-KINDS: tuple[Kind, ...] = (
-    Kind("passenger", "Passengers", 0.58, "my flight is late or cancelled", _passenger, "dep_delay"),
-    Kind("commuter", "Commuters", 0.18, "my usual flight is late", _commuter, "dep_delay"),
-    Kind("crew", "Crew planners", 0.10, "one of my aircraft comes in late", _crew_planner, "arr_delay"),
-    Kind("spotter", "Plane spotters", 0.05, "a rare or an old aircraft leaves", _spotter, "plane.year", smallest=True),
-    Kind("operations", "Operations desks", 0.03, "gusts, fog, downpour, frost", _operations, "weather.wind_gust"),
-    Kind("duty", "Duty managers", 0.04, "one of our flights is very late", _duty_manager, "dep_delay"),
-    Kind("carhire", "Car hire desks", 0.02, "customers land hours late", _car_hire, "arr_delay"),
+KINDS: tuple[SubscriberKind, ...] = (
+    SubscriberKind("passenger", "Passengers", 0.58, "my flight is late or cancelled", _passenger, "dep_delay"),
+    SubscriberKind("commuter", "Commuters", 0.18, "my usual flight is late", _commuter, "dep_delay"),
+    SubscriberKind("crew", "Crew planners", 0.10, "one of my aircraft comes in late", _crew_planner, "arr_delay"),
+    SubscriberKind(
+        "spotter", "Plane spotters", 0.05, "a rare or an old aircraft leaves", _spotter, "plane.year", smallest=True
+    ),
+    SubscriberKind(
+        "operations", "Operations desks", 0.03, "gusts, fog, downpour, frost", _operations, "weather.wind_gust"
+    ),
+    SubscriberKind("duty", "Duty managers", 0.04, "one of our flights is very late", _duty_manager, "dep_delay"),
+    SubscriberKind("carhire", "Car hire desks", 0.02, "customers land hours late", _car_hire, "arr_delay"),
 )
 
 
-def wishes(flights: pa.Table, count: int) -> Iterator[Wish]:
-    """So many subscriptions, the same every time, kinds in turn as their shares are."""
-    columns, draw = Columns(flights), Draw()
+def wishes(flights: pa.Table, count: int) -> Iterator[DemoSubscription]:
+    """So many subscriptions, always the same, of all kinds in turn by their shares."""
+    columns, draw = FlightColumns(flights), RandomDraw()
     made = dict.fromkeys(KINDS, 0)
     for number in range(1, count + 1):
         kind = max(KINDS, key=lambda each: each.share * number - made[each])
         made[kind] += 1
-        yield Wish(f"{kind.name}-{made[kind]:05}", *kind.make(draw, columns))
+        yield DemoSubscription(f"{kind.name}-{made[kind]:05}", *kind.make(draw, columns))
 
 
-def kind_of(id_: str) -> Kind:
-    """The kind of subscriber that an id belongs to."""
+def kind_of(id_: str) -> SubscriberKind:
+    """The kind of the subscriber with an id."""
     name = id_.partition("-")[0]
     return next(kind for kind in KINDS if kind.name == name)

@@ -1,1 +1,1 @@
-"""Commands over files with `--engine spark`: loaded only where that is asked for."""
+"""Commands over files with `--engine spark`; loaded only for that option."""

@@ -1,43 +1,43 @@
-"""Matching a history on Spark to be tallied: counts are made where events are read and followed, and added up here."""
+"""Match a history on Spark for a tally: executors count, and the driver adds up."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vedette.cli.job import Counted
+from vedette.cli.match_job import InputCounter
 from vedette.cli.on_spark.match import SparkJob
-from vedette.files.backtest_tally import Tally
-from vedette.prediction.score import Score
+from vedette.io.backtest_tally import BacktestTally
+from vedette.patterns.forecasts.score import Score
 from vedette.spark.file_task import Tallying
-from vedette.spark.patterns.file_backtest import tally_patterns
-from vedette.spark.patterns.file_survey import Survey
-from vedette.spark.plainly import told_plainly
+from vedette.spark.patterns.file_match import tally_patterns
+from vedette.spark.patterns.survey import Survey
+from vedette.spark.pipeline.spark_failures import told_plainly
 
 
 class SparkBacktest(SparkJob):
-    """Takes the events of a history in pieces; `tally` is what came of it."""
+    """Matches the events of a history in pieces; `tally` has the results."""
 
-    tally: Tally
+    tally: BacktestTally
     learnt: int | None = None  # rows that forecasts have learnt from, where they learn only up to a moment
 
-    def tallied(self, tally: Tally, counted: Counted) -> Iterator[float | None]:
-        """Match all events and add to a tally; says from time to time how much of the source is done."""
-        survey = Survey() if self._records else None
-        counting = Tallying(tuple(tally.ids), self._filter_places, tally.most, self._job.events.schema)
+    def tallied(self, tally: BacktestTally, counted: InputCounter) -> Iterator[float | None]:
+        """Match all events and add them to the tally; reports progress from time to time."""
+        survey = Survey() if self._engine.has_state else None
+        counting = Tallying(tuple(tally.ids), self._engine.stateless_places, tally.most, self._job.events.schema)
         for found in self._filters(survey, counting):
             counted.count(found.read, found.rejected, found.rejects)
             if found.tally is not None:
-                tally += Tally.from_bytes(found.tally)
+                tally += BacktestTally.from_bytes(found.tally)
             yield found.done
-        forecast = [record.id for record in self._records if record.predict is not None]
+        forecast = self._engine.forecasts
         if self._train_until is not None and forecast:
             self.learnt = 0
         if survey is not None:
             with told_plainly():
                 self._complete(survey)
                 if survey.placed:
-                    task, how = self._following(survey)
-                    told = tally_patterns(self._spark, survey.placed, task, how, tally.ids, tally.most)
+                    course, called = self._course(survey), self._caller()
+                    told = tally_patterns(self._spark, survey.placed, course, tally.ids, tally.most, called)
                     tally += told.tally
                     self.counts.shed = told.shed
                     self.learnt = None if self.learnt is None else told.learnt

@@ -1,52 +1,79 @@
-"""Matching a file on Spark: filters in one pass, which also finds out what patterns need to know; then patterns.
+"""Match a file on Spark: filters in one pass, which also collects what patterns need; then patterns.
 
-Filters alone are written as they are found. Where there are patterns, all rows are held until the end, as in one
+Outcomes of filters alone are written at once. With patterns, all rows are held until the end, as in one
 process: a pattern completes when all events have been put in the order of their time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from vedette.cli.job import SHOWN, Output
-from vedette.cli.stream_job import Found, Held
+from vedette.cli.match_job import SHOWN, MatchOutput
 from vedette.cli.terminal import Terminal
-from vedette.composite.matcher import Counts, PatternMatcher
+from vedette.engine.outcomes import MATCH, OutcomeDetails
 from vedette.errors import InputError
-from vedette.files.output import RejectWriter
-from vedette.files.pieces import Cut
+from vedette.io.chunk_stepper import columns_read
+from vedette.io.output import RejectWriter
+from vedette.io.pieces import CutPiece
+from vedette.patterns.matcher import PatternCounts
 from vedette.spark import file_job
+from vedette.spark.engines import Sent
+from vedette.spark.file_job import numbered
 from vedette.spark.file_task import Tallying
-from vedette.spark.numbered import numbered
-from vedette.spark.operators.files import FileFilters
-from vedette.spark.operators.reports import caller
-from vedette.spark.patterns.file_events import pattern_task
-from vedette.spark.patterns.file_following import How
-from vedette.spark.patterns.file_lateness import find_late
+from vedette.spark.operators.carried import Caller, caller
 from vedette.spark.patterns.file_match import match_patterns
-from vedette.spark.patterns.file_survey import Survey
-from vedette.spark.patterns.looking import looking
-from vedette.spark.patterns.match import shards_of
-from vedette.spark.patterns.sharding import filters_of
-from vedette.spark.patterns.tasks import Task
-from vedette.spark.plainly import told_plainly
-from vedette.spark.session import session
+from vedette.spark.patterns.following import Forecasts
+from vedette.spark.patterns.lateness import find_late
+from vedette.spark.patterns.sets import pattern_set, shards_of
+from vedette.spark.patterns.survey import Survey, looking
+from vedette.spark.patterns.tables import Course
+from vedette.spark.pipeline.spark_failures import told_plainly
 from vedette.spark.snapshots import ship
+from vedette.spark.spark_session import session
 
 if TYPE_CHECKING:
-    from vedette.cli.match import Job, MatchOptions
+    from vedette.cli.match import MatchJob, MatchOptions
+
+
+class _Part(NamedTuple):
+    """Some of the outcomes: the rows of events, the places of subscriptions, the names of events, and details."""
+
+    row: NDArray[np.int64]
+    place: NDArray[np.int64]
+    event: pa.StringArray
+    details: OutcomeDetails | None
+
+
+def _in_order(several: list[OutcomeDetails], order: NDArray[np.int64]) -> OutcomeDetails:
+    """The details of rows that are put into another order."""
+    at = np.empty(len(order), np.int64)
+    at[order] = np.arange(len(order))
+    row = at[np.concatenate([one.row for one in several])]
+    new = np.argsort(row)
+    taken = pa.array(new)
+    steps, probability, within = (
+        pa.chunked_array([getattr(one, name) for one in several]).combine_chunks().take(taken)
+        for name in ("steps", "probability", "within")
+    )
+    bindings = [each for one in several for each in one.bindings]
+    kind = np.concatenate([one.kind for one in several])
+    return OutcomeDetails(row[new], kind[new], steps, [bindings[place] for place in new.tolist()], probability, within)
 
 
 class SparkJob:
-    """Takes the events of a file in pieces."""
+    """Matches the events of a file in pieces."""
 
     def __init__(
         self,
-        job: Job,
+        job: MatchJob,
         options: MatchOptions,
         lateness: int | None,
         late: RejectWriter | None,
@@ -56,32 +83,36 @@ class SparkJob:
         self._job, self._lateness, self._late = job, lateness, late
         self._rejects = SHOWN if options.rejects is None else None  # of a chunk
         self._train_until = train_until
-        self.counts = Counts()
-        ids, patterns = list(job.subscriptions), job.subscriptions.patterns
-        self._filter_places = np.flatnonzero(np.array([id_ not in patterns for id_ in ids], np.bool_))
-        self._records = list(job.subscriptions.patterns.values())
-        self._schema = job.subscriptions.schema
+        self.counts = PatternCounts()
         # What is wrong with patterns is to be known before Spark starts.
-        self.matcher = PatternMatcher(self._records, self._schema, cap=options.cap, calling=job.calling)
-        self._cap = options.cap
+        self._engine = engine = job.engine
+        self.matcher = engine.machines
+        self._records = list(engine.pattern_records.values())
+        self._schema, self._cap = engine.schema, options.cap
         with terminal.working("starting Spark"):
             self._spark = session(master=None if options.threads is None else f"local[{options.threads}]")
-            self._shipped = ship(job.matcher, self._spark)
-        self._operators: FileFilters | None = None
-        if job.operators is not None and job.calling is not None:
-            self._operators = FileFilters.of(job.operators, job.calling)
+            self._sending = partial(Sent.of, engine, self._spark, ship(engine.filters, self._spark))
 
-    def match(self, output: Output) -> Iterator[float | None]:
-        """Match all events and tell what was found; says from time to time how much of the source is done."""
-        if self._records:
+    def match(self, output: MatchOutput) -> Iterator[float | None]:
+        """Match all events and write the outcomes; reports progress from time to time."""
+        if self._engine.has_state:
             yield from self._with_patterns(output)
             return
         for found in self._filters(None):
-            output.take(found.ids, found.event, found.subscription, found.notices)
+            events = pa.DictionaryArray.from_arrays(pa.array(found.event), found.ids)
+            output.rows(events, self._subscriptions(self._places(found)), found.details)
             output.count(found.read, found.rejected, found.rejects)
             yield found.done
 
-    def _pieces(self, matches_per_event: float) -> Iterator[Cut]:
+    def _places(self, found: file_job.Found) -> NDArray[np.int64]:
+        """The places of subscriptions among all, match by match."""
+        places: NDArray[np.int64] = self._engine.stateless_places[found.subscription.to_numpy()]
+        return places
+
+    def _subscriptions(self, places: NDArray[np.int64]) -> pa.DictionaryArray:
+        return pa.DictionaryArray.from_arrays(pa.array(places.astype(np.int32)), self._engine.ids)
+
+    def _pieces(self, matches_per_event: float) -> Iterator[CutPiece]:
         return self._job.events.pieces(file_job.sizes(self._spark, matches_per_event))
 
     def _filters(self, survey: Survey | None, tallying: Tallying | None = None) -> Iterator[file_job.Found]:
@@ -93,44 +124,69 @@ class SparkJob:
         return file_job.match_cuts(
             self._spark,
             cuts,
-            self._shipped,
-            self._job.columns,
+            self._sending,
+            columns_read(self._engine, self._job.terms),
             rejects=self._rejects,
             looking=at,
             survey=survey,
-            operators=self._operators,
             tallying=tallying,
         )
 
-    def _with_patterns(self, output: Output) -> Iterator[float | None]:
-        subscriptions = self._job.subscriptions
-        survey, held = Survey(), Held(list(subscriptions), output)
+    def _with_patterns(self, output: MatchOutput) -> Iterator[float | None]:
+        survey, parts = Survey(), []
         for found in self._filters(survey):
-            rows = Found(found.rows[found.event], self._filter_places[found.subscription.to_numpy()])
-            held.filters(rows, found.ids.take(pa.array(found.event)), found.notices)
+            ids = found.ids.take(pa.array(found.event))
+            parts.append(_Part(found.rows[found.event], self._places(found), ids, found.details))
             output.count(found.read, found.rejected, found.rejects)
             yield found.done
-        place_of = {id_: place for place, id_ in enumerate(subscriptions)}
         with told_plainly():
             self._complete(survey)
             if survey.placed:
-                told, self.counts.shed = match_patterns(self._spark, survey.placed, *self._following(survey))
-                for one in told:
-                    held.told(one.row, place_of[one.subscription], one.id, one.notice)
-        held.finish()
+                told = match_patterns(self._spark, survey.placed, self._course(survey), self._caller())
+                places = pc.index_in(told.subscription.cast(pa.large_string()), self._engine.ids).to_numpy()
+                parts.append(_Part(told.row, places.astype(np.int64), told.event, told.details))
+                self.counts.shed = told.shed
+        self._tell(parts, output)
         yield 1.0
 
-    def _following(self, survey: Survey) -> tuple[Task, How]:
-        """What patterns are followed by, and how."""
-        shards = shards_of(self._spark)
-        called = None
-        if self.matcher.operators is not None and self._job.calling is not None:
-            called = caller(self._job.calling, self._spark)
-        task = pattern_task(self._records, self._schema, shards, model=self._job.model, cap=self._cap, caller=called)
-        return task, How(survey.timed, filters_of(self._records, self._schema, task.groups), self._train_until)
+    def _tell(self, parts: list[_Part], output: MatchOutput) -> None:
+        """Write all outcomes, by event, then by subscription; matches of a pattern before predictions."""
+        none = np.zeros(0, np.int64)
+        rows, places = (np.concatenate([none, *(one[field] for one in parts)]) for field in (0, 1))
+        kinds = np.full(len(rows), MATCH)
+        first = np.cumsum([0, *(len(one.row) for one in parts)])
+        saying = [
+            replace(one.details, row=one.details.row + begin)
+            for one, begin in zip(parts, first.tolist(), strict=False)
+            if one.details is not None
+        ]
+        for one in saying:
+            kinds[one.row] = one.kind
+        order = np.lexsort((kinds, places, rows))
+        ids = pa.chunked_array([one.event for one in parts], pa.string()).combine_chunks()
+        details = _in_order(saying, order) if saying else None
+        output.rows(ids.take(pa.array(order)), self._subscriptions(places[order]), details)
+
+    def _course(self, survey: Survey) -> Course:
+        """The options with which patterns are followed."""
+        model = self._engine.model
+        patterns = pattern_set(
+            self._records,
+            self._schema,
+            shards_of(self._spark),
+            cap=self._cap,
+            learn=True,
+            model=None if model is None else model.to_bytes(),
+        )
+        forecasts = Forecasts(self._train_until, at_once=True, in_json=True)
+        return Course(patterns, survey.timed, counts_once=False, forecasts=forecasts)  # what counts is known before
+
+    def _caller(self) -> Caller | None:
+        """The calling for operators in steps of patterns, if there are any."""
+        return None if not self._engine.called_on_the_way else caller(self._engine.calling, self._spark)
 
     def _complete(self, survey: Survey) -> None:
-        """Find out which events do not count, and why."""
+        """Find out which events are ignored, and why."""
         drafts = self.matcher.drafts().values()
         asking = next((each.record.id for each in drafts if each.speaks_of_time), None)
         if asking is not None and survey.events and not survey.timed:

@@ -1,4 +1,4 @@
-"""Lengths of time as options take them: `5 min`, `90s`."""
+"""Options that are lengths of time: `5 min`, `90s`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LENGTH = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([a-z]+)\s*\Z")
 
 
 def microseconds(text: str, option: str) -> int:
-    """How long it is; wrong usage if it is no length of time."""
+    """The length in microseconds; wrong usage if it is not a length of time."""
     found = _LENGTH.match(text)
     if found is None or found[2] not in MICROSECONDS:
         raise typer.BadParameter(f"{text!r} is no length of time such as 5 min", param_hint=option)

@@ -1,4 +1,4 @@
-"""What came of the demo's matching: how many heard of what and when, and a few cases worth telling."""
+"""The findings of the demo: the number of notifications by kind and time, and a few interesting cases."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from vedette.cli.demo.flights import hour_of_year
-from vedette.cli.demo.subscribers import KINDS, Kind, Wish, kind_of
+from vedette.cli.demo.subscribers import KINDS, DemoSubscription, SubscriberKind, kind_of
+from vedette.filters.explain import FilterExplanation, explain
+from vedette.filters.explanation import PartExplanation
 from vedette.language.check import check
 from vedette.language.parser import parse
-from vedette.matching.explain import Explained, Explanation, explain
 from vedette.schema.arrow_types import infer_arrow
 
 _CANDIDATES = 6000  # subscriptions among which the nearest miss is looked for
 
 
-class Case(NamedTuple):
+class DemoCase(NamedTuple):
     """One event, one subscription, and why they match or do not."""
 
-    kind: Kind
-    wish: Wish
+    kind: SubscriberKind
+    wish: DemoSubscription
     flight: dict[str, Any]
-    explanation: Explanation
+    explanation: FilterExplanation
 
     @property
     def headline(self) -> str:
@@ -40,20 +41,20 @@ class Case(NamedTuple):
 
     @property
     def because(self) -> str:
-        """What was seen, test by test, where it came out as it should."""
-        return "; ".join(leaf.why for leaf in held(self.explanation.root) if leaf.why)
+        """The tests that held, with the values seen."""
+        return "; ".join(leaf.why for leaf in held_tests(self.explanation.root) if leaf.why)
 
 
 class KindCount(NamedTuple):
-    """A kind of subscriber and what they heard."""
+    """A kind of subscriber and the number of its notifications."""
 
-    kind: Kind
+    kind: SubscriberKind
     subscriptions: int
     told: int  # of them, at least once
     notifications: int
 
 
-class Day(NamedTuple):
+class DayCount(NamedTuple):
     """One day of the year."""
 
     number: int  # from 0
@@ -67,27 +68,27 @@ class Day(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Findings:
-    """All that the page and the terminal tell."""
+class DemoFindings:
+    """All findings for the page and the terminal."""
 
     per_hour: NDArray[np.int64]  # day x hour
     kinds: tuple[KindCount, ...]
-    busiest: tuple[tuple[Wish, int], ...]
-    days: tuple[Day, ...]  # the loudest first
+    busiest: tuple[tuple[DemoSubscription, int], ...]
+    days: tuple[DayCount, ...]  # the loudest first
     told: int
-    cases: tuple[Case, ...]  # the most telling match of each kind
-    miss: Case | None
+    cases: tuple[DemoCase, ...]  # the most telling match of each kind
+    miss: DemoCase | None
 
 
-def look(flights: pa.Table, wishes: Sequence[Wish], matches: Path) -> Findings:
-    """Read what was matched, count, and pick."""
+def demo_findings(flights: pa.Table, wishes: Sequence[DemoSubscription], matches: Path) -> DemoFindings:
+    """Read the matches, count them, and choose cases."""
     table = pq.read_table(matches, columns=["event", "subscription"])
     events = pc.index_in(table["event"], flights["id"]).to_numpy()
     ordinals = pc.index_in(table["subscription"], pa.array([wish.id for wish in wishes])).to_numpy()
     heard = np.bincount(ordinals, minlength=len(wishes))
     kinds = np.array([KINDS.index(kind_of(wish.id)) for wish in wishes])
     explainer = _Explainer(flights, wishes)
-    return Findings(
+    return DemoFindings(
         np.bincount(hour_of_year(flights)[events], minlength=365 * 24).reshape(365, 24),
         tuple(_counted(kind, heard[kinds == number]) for number, kind in enumerate(KINDS)),
         _busiest(wishes, heard),
@@ -99,25 +100,27 @@ def look(flights: pa.Table, wishes: Sequence[Wish], matches: Path) -> Findings:
 
 
 class _Explainer:
-    def __init__(self, flights: pa.Table, wishes: Sequence[Wish]) -> None:
+    def __init__(self, flights: pa.Table, wishes: Sequence[DemoSubscription]) -> None:
         self._flights = flights
         self._wishes = wishes
         self._schema = infer_arrow(flights.schema)
 
-    def case(self, event: int, ordinal: int) -> Case:
+    def case(self, event: int, ordinal: int) -> DemoCase:
         wish = self._wishes[ordinal]
         flight: dict[str, Any] = self._flights.slice(event, 1).to_pylist()[0]
         checked = check(parse(wish.when), self._schema, wish.when)
-        return Case(kind_of(wish.id), wish, flight, explain(checked, flight))
+        return DemoCase(kind_of(wish.id), wish, flight, explain(checked, flight))
 
 
-def _counted(kind: Kind, heard: NDArray[np.int64]) -> KindCount:
+def _counted(kind: SubscriberKind, heard: NDArray[np.int64]) -> KindCount:
     return KindCount(kind, len(heard), int(np.count_nonzero(heard)), int(heard.sum()))
 
 
-def _busiest(wishes: Sequence[Wish], heard: NDArray[np.int64], count: int = 5) -> tuple[tuple[Wish, int], ...]:
-    """Those that heard most; of several that say the same, one."""
-    found: dict[str, tuple[Wish, int]] = {}
+def _busiest(
+    wishes: Sequence[DemoSubscription], heard: NDArray[np.int64], count: int = 5
+) -> tuple[tuple[DemoSubscription, int], ...]:
+    """The subscriptions with the most matches; of those with the same text, one."""
+    found: dict[str, tuple[DemoSubscription, int]] = {}
     for place in np.argsort(-heard, kind="stable"):
         if len(found) == count or not heard[place]:
             break
@@ -131,8 +134,8 @@ def _cases(
     ordinals: NDArray[np.int64],
     kinds: NDArray[np.int64],
     explainer: _Explainer,
-) -> list[Case]:
-    """For each kind the match whose telling attribute is the most extreme."""
+) -> list[DemoCase]:
+    """For each kind the match whose most relevant attribute is the most extreme."""
     found = []
     shown: set[int] = set()
     for number, kind in enumerate(KINDS):
@@ -157,9 +160,9 @@ def _column(flights: pa.Table, path: str) -> NDArray[np.float64]:
     return values
 
 
-def _near_miss(heard: NDArray[np.int64], wishes: Sequence[Wish], explainer: _Explainer) -> Case | None:
-    """Who heard nothing of their own flight by the narrowest margin."""
-    nearest: tuple[float, Case] | None = None
+def _near_miss(heard: NDArray[np.int64], wishes: Sequence[DemoSubscription], explainer: _Explainer) -> DemoCase | None:
+    """The subscriber who missed a notification of their own flight by the narrowest margin."""
+    nearest: tuple[float, DemoCase] | None = None
     unheard = [place for place, wish in enumerate(wishes) if wish.about is not None and not heard[place]]
     for place in unheard[:_CANDIDATES]:
         case = explainer.case(wishes[place].about or 0, place)
@@ -171,7 +174,7 @@ def _near_miss(heard: NDArray[np.int64], wishes: Sequence[Wish], explainer: _Exp
     return None if nearest is None else nearest[1]
 
 
-def _days(flights: pa.Table, events: NDArray[np.int64], count: int = 5) -> tuple[Day, ...]:
+def _days(flights: pa.Table, events: NDArray[np.int64], count: int = 5) -> tuple[DayCount, ...]:
     days = hour_of_year(flights) // 24
     notifications = np.bincount(days[events], minlength=365)
     temperatures, gusts = _column(flights, "weather.temp"), _column(flights, "weather.wind_gust")
@@ -181,7 +184,7 @@ def _days(flights: pa.Table, events: NDArray[np.int64], count: int = 5) -> tuple
     for number in np.argsort(-notifications, kind="stable")[:count]:
         rows = days == number
         found.append(
-            Day(
+            DayCount(
                 int(number),
                 dt.date(2013, 1, 1) + dt.timedelta(int(number)),
                 int(notifications[number]),
@@ -200,10 +203,10 @@ def _range(values: NDArray[np.float64]) -> tuple[float, float] | None:
     return (float(known.min()), float(known.max())) if len(known) else None
 
 
-def held(one: Explained) -> list[Explained]:
-    """The single tests that came out as they should, below parts that did."""
+def held_tests(one: PartExplanation) -> list[PartExplanation]:
+    """The single tests that held, below parts that held."""
     if one.truth is not one.wanted:
         return []
     if not one.parts:
         return [one]
-    return [leaf for part in one.parts for leaf in held(part)]
+    return [leaf for part in one.parts for leaf in held_tests(part)]

@@ -1,20 +1,20 @@
-"""Subscriptions from a file into a set that can be compiled, while people see how far it is."""
+"""Load subscriptions from a file into a set that can be compiled, with progress."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from vedette.cli.streams import EventStream
+from vedette.cli.event_streams import EventStream
 from vedette.cli.terminal import Terminal, counted
-from vedette.files.loading import load_rows
-from vedette.files.problems import BadSubscriptions
-from vedette.files.subscriptions import SubscriptionRecord, SubscriptionRows
-from vedette.matching.subscriptions import Subscriptions
+from vedette.engine.subscriptions import Subscriptions
+from vedette.io.loading import load_rows
+from vedette.io.subscription_problems import BadSubscriptions
+from vedette.io.subscription_rows import SubscriptionRecord, SubscriptionRows
 from vedette.schema.schema import Schema
 
 if TYPE_CHECKING:
-    from vedette.files.operator_calls import OperatorCalls
+    from vedette.io.operator_calls import OperatorCalls
 
 
 def load_subscriptions(
@@ -24,9 +24,9 @@ def load_subscriptions(
     records: Iterable[SubscriptionRecord] | None = None,
     calls: OperatorCalls | None = None,
 ) -> Subscriptions:
-    """The set that a file describes; BadSubscriptions says what is wrong with every one that cannot be matched.
+    """Load a file; BadSubscriptions has the reason for every subscription that cannot be matched.
 
-    `records` are those of the file, where they have been read already; `calls` takes those that call operators.
+    `records` are those of the file, if they have been read already; `calls` takes those that call operators.
     """
     with terminal.working("reading subscriptions", "subscriptions") as bar:
         subscriptions = load_rows(
@@ -46,7 +46,7 @@ def load_subscriptions(
 
 
 def report_left_out(file: SubscriptionRows, terminal: Terminal) -> None:
-    """Say how many rules of files of their own cannot be matched, and how to find out why."""
+    """Note how many rules of a folder cannot be matched, and how to find out why."""
     count = len(file.left_out)
     if not count:
         return
@@ -65,7 +65,7 @@ def report_left_out(file: SubscriptionRows, terminal: Terminal) -> None:
 def load_by_events(
     file: SubscriptionRows, events: EventStream, terminal: Terminal, calls: OperatorCalls | None = None
 ) -> Subscriptions:
-    """The subscriptions, by the schema of the events; where events disagree, it is fitted to what is asked for."""
+    """Load subscriptions by the schema of the events; if events disagree about a type, subscriptions decide it."""
     if not events.can_settle:
         return load_subscriptions(file, events.schema, terminal, calls=calls)
     records = list(file)

@@ -1,4 +1,4 @@
-"""The files a command reads and writes, and that they do not get in each other's way."""
+"""Check the files that a command reads and writes, before it begins."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STANDARD = "-"
 
 
 def refuse_clashes(reads: dict[str, str | None], writes: dict[str, str | None]) -> None:
-    """Wrong usage: standard input or output asked for twice, or a file to be written over that is read."""
+    """Wrong usage: standard input or output used twice, or an input file that would be overwritten."""
     for direction, places in (("input", reads), ("output", writes)):
         twice = [name for name, place in places.items() if place == STANDARD]
         if len(twice) > 1:
@@ -29,7 +29,7 @@ def refuse_clashes(reads: dict[str, str | None], writes: dict[str, str | None]) 
 
 
 def refuse_unwritable(place: str) -> None:
-    """FileError if no file can be made there: to be known before the work begins, not after it."""
+    """FileError if a file cannot be created there, before the work begins."""
     folder = Path(place).resolve().parent
     if not folder.is_dir() or not os.access(folder, os.W_OK) or Path(place).is_dir():
         raise FileError(f"cannot write {place}\nHint: check that the folder is there and writable")
@@ -43,5 +43,5 @@ def _same(one: str | None, other: str | None) -> bool:
         if left.exists() and right.exists():
             return left.is_file() and left.samefile(right)
         return left.resolve() == right.resolve()
-    except (OSError, ValueError):  # what is wrong with a path is said when it is opened
+    except (OSError, ValueError):  # an invalid path is reported when it is opened
         return False

@@ -1,21 +1,21 @@
-"""The events of one place as commands need them: with a schema, a look at the first of them, and no column too many."""
+"""The events of one source as commands need them: with a schema, a first chunk to look at, and only needed columns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from vedette.cli.settling import doubtful, held_by, wanted_types
-from vedette.files.chunks import EventChunk
-from vedette.files.events import read_events
-from vedette.files.pieces import Cut, Sizes, cut
-from vedette.files.subscriptions import SubscriptionRecord
+from vedette.cli.type_conflicts import doubtful_attributes, held_by, wanted_types
+from vedette.io.chunks import EventChunk
+from vedette.io.events import read_events
+from vedette.io.pieces import CutPiece, PieceSizes, cut
+from vedette.io.subscription_rows import SubscriptionRecord
 from vedette.schema.columns import Column
 from vedette.schema.schema import Schema
 from vedette.schema.types import Type
 
 
 def paths_of(columns: Iterable[Column]) -> set[str]:
-    """The attributes that columns are read from."""
+    """The attributes from which columns are read."""
     return {path for column in columns for path in column.paths}
 
 
@@ -30,7 +30,7 @@ class EventStream(Iterator[EventChunk]):
 
     @property
     def name(self) -> str:
-        """How messages call it."""
+        """The name in messages."""
         return self._events.source.name
 
     @property
@@ -40,11 +40,11 @@ class EventStream(Iterator[EventChunk]):
 
     @property
     def progress(self) -> float | None:
-        """How much has been read, from 0 to 1; None if that cannot be told."""
+        """The part that has been read, from 0 to 1; None if unknown."""
         return self._events.progress
 
-    def pieces(self, sizes: Sizes) -> Iterator[Cut]:
-        """All events from the first one, in pieces that can be read elsewhere; a stream that is to be `replayed`."""
+    def pieces(self, sizes: PieceSizes) -> Iterator[CutPiece]:
+        """All events from the first one, in pieces that can be read elsewhere; standard input has to be `replayed`."""
         self._held = None
         return cut(self._events, sizes)
 
@@ -55,18 +55,18 @@ class EventStream(Iterator[EventChunk]):
         return held
 
     def peek(self) -> EventChunk | None:
-        """The first chunk, which stays to be read; None if there are no events."""
+        """The first chunk, without consuming it; None if there are no events."""
         if self._held is None:
             self._held = next(self._events, None)
         return self._held
 
     @property
     def can_settle(self) -> bool:
-        """Some attributes have a type only because their values disagree."""
+        """Whether some attributes have a type only because their values disagree."""
         return self._given is None and bool(self._doubtful())
 
     def settle(self, records: Iterable[SubscriptionRecord]) -> dict[str, Type]:
-        """Give doubtful attributes the types that subscriptions expect, if most events agree; what has changed."""
+        """Give doubtful attributes the types that subscriptions expect, if most events agree; return the changes."""
         wanted = wanted_types(records, self.schema, self._doubtful()) if self.can_settle else {}
         if not wanted:
             return {}
@@ -83,7 +83,7 @@ class EventStream(Iterator[EventChunk]):
         return wanted
 
     def only(self, paths: Iterable[str]) -> None:
-        """Read no more than these attributes from now on, where a file is made of columns; begins anew."""
+        """Read only these attributes from now on, if a file has columns; starts from the beginning."""
         if self._events.source.format == "parquet" and self._events.read_twice:
             self._events = read_events(self._place, format=self._format, schema=self._given, paths=paths)
             self._held = None
@@ -91,4 +91,4 @@ class EventStream(Iterator[EventChunk]):
     def _doubtful(self) -> frozenset[str]:
         if self._events.source.format == "csv" and not self._events.read_twice:
             return frozenset()
-        return doubtful(self.schema, of_texts=self._events.source.format == "csv")
+        return doubtful_attributes(self.schema, of_texts=self._events.source.format == "csv")

@@ -1,4 +1,4 @@
-"""Commands that run pipelines, and what comes with a checkout: run, checkpoint, demo, bench, experiment."""
+"""Commands that run pipelines, and what comes with a checkout: run, checkpoint, scrub, demo, bench, experiment."""
 
 from __future__ import annotations
 
@@ -48,10 +48,33 @@ def checkpoint_command(
     folder: Annotated[str, typer.Argument(metavar="FOLDER", help="What a pipeline file calls `checkpoint`.")],
     json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
-    """Show what the checkpoint of a pipeline holds: how far it came, its subscriptions, where patterns stand."""
+    """Show what the checkpoint of a pipeline holds: how far it came, its subscriptions, the state of patterns."""
     from vedette.cli.checkpoint import checkpoint
 
     checkpoint(folder, json=json)
+
+
+def scrub_command(
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PATH]...",
+            help="Snapshots, models, checkpoints, folders of them; a service's database, or its URL.",
+        ),
+    ] = None,
+    settings: Annotated[
+        str | None, typer.Option("--settings", metavar="FILE", help="The settings of a service: its database.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Read everything that was stored, compare it with its checksums, and report damage.
+
+    Exit status 1 if anything is damaged, or cannot be verified. Nothing is changed.
+    """
+    from vedette.cli.scrub import scrub
+
+    scrub(paths or (), settings=settings, as_json=json, quiet=quiet)
 
 
 def demo_command(
@@ -62,7 +85,7 @@ def demo_command(
         int, typer.Option(min=100, max=1_000_000, metavar="N", help="How many subscriptions.")
     ] = 20_000,
 ) -> None:
-    """Match a year of New York's flights against the wishes of some 20,000 made-up subscribers."""
+    """Match a year of New York's flights with some 20,000 synthetic subscriptions."""
     from vedette.cli.demo.demo import demo
 
     demo(folder, subscriptions)

@@ -1,26 +1,27 @@
-"""`vedette subscribe`, `publish` and `tail`: the service from the command line."""
+"""`vedette subscribe`, `publish` and `tail`: use the service from the command line."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import orjson
 
 from vedette.cli.terminal import Terminal, counted
 from vedette.errors import InputError
-from vedette.files.events import read_events
+from vedette.io.events import read_events
 
 if TYPE_CHECKING:
     from vedette.client import Client
 
 URL, KEY = "VEDETTE_URL", "VEDETTE_KEY"
 _BATCH = 100  # events that are published together
+_PAGE, _WAIT = 32, 20.0  # notifications of one request, and seconds to wait for the first
 
 
 def client_of(url: str, key: str | None) -> Client:
-    """A client; InputError without a key."""
+    """A client of the service; InputError without a key."""
     from vedette.client import Client
 
     if not key:
@@ -29,22 +30,27 @@ def client_of(url: str, key: str | None) -> Client:
 
 
 def subscribe(url: str, key: str | None, when: str, *, listen: bool, **options: Any) -> None:
-    """Subscribe; what stands now, with its ticket, on standard output; with `listen`, then all that it tells."""
+    """Subscribe, and print the subscription with its ticket; with `listen`, then its notifications."""
     with client_of(url, key) as client:
         made = client.subscribe(when, **options)
         _say(made)
         if listen:
-            for one in client.listen(made["id"]):
+            for one in client.listen(made["id"], peek=True):
                 _say(one)
 
 
-def publish(url: str, key: str | None, source: str, stream: str, format_: str | None) -> None:
-    """Publish the events of a file or of standard input, in batches, in order."""
+def publish(
+    url: str, key: str | None, source: str, stream: str, format_: str | None, *, validate: bool = False
+) -> None:
+    """Publish the events of a file or of standard input, in batches, in order.
+
+    With `validate` a batch with an event that breaks the schema of the stream ends it.
+    """
     terminal = Terminal()
     accepted = duplicates = 0
     with client_of(url, key) as client, terminal.working("publishing", "events") as bar:
         for batch in _batches(source, format_):
-            answer = client.publish(batch, stream=stream)
+            answer = client.publish(batch, stream=stream, validate=validate)
             accepted += answer["accepted"]
             duplicates += answer["duplicates"]
             bar.show(None, accepted + duplicates)
@@ -52,11 +58,34 @@ def publish(url: str, key: str | None, source: str, stream: str, format_: str | 
     terminal.note(f"{counted(accepted, 'event')} accepted{again}")
 
 
-def tail(url: str, key: str | None, id_: str, last: str | None) -> None:
-    """Notifications of a subscription as they come, one a line, until somebody ends it."""
+def tail(url: str, key: str | None, id_: str, last: str | None, *, consume: bool) -> None:
+    """Print the notifications of a subscription as they come, one per line, until interrupted.
+
+    They stay pending, unless `consume` acknowledges those that were printed.
+    """
     with client_of(url, key) as client:
-        for one in client.listen(id_, last=last):
+        if consume:
+            _consume(client, id_)
+        for one in client.listen(id_, last=last, peek=True):
             _say(one)
+
+
+def _consume(client: Client, id_: str) -> NoReturn:
+    """Print pending notifications and acknowledge just those, until interrupted."""
+    from vedette.client import calls
+
+    while True:
+        queued = client.send(calls.queued(id_, limit=_PAGE, wait=_WAIT))
+        if queued["dropped"]:
+            _say({"kind": "dropped", "dropped": queued["dropped"]})
+        printed: list[str] = []
+        try:
+            for one in queued["notifications"]:
+                _say(one)
+                printed.append(one["id"])
+        finally:  # even if nobody reads standard output any more, or the command is interrupted
+            if printed:
+                client.acknowledge(id_, printed)
 
 
 def _batches(source: str, format_: str | None) -> Iterator[list[dict[str, Any]]]:

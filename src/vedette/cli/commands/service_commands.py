@@ -29,7 +29,7 @@ def serve_command(
     ] = None,
     port: Annotated[int | None, typer.Option(help="Instead of what the settings say.", show_default="8080")] = None,
 ) -> None:
-    """Serve subscriptions over HTTP: subscribe, publish, be told.
+    """Serve subscriptions over HTTP: subscribe, publish, get notifications.
 
     What is acknowledged is on the disk. Ctrl-C or SIGTERM ends it in order.
     """
@@ -58,14 +58,16 @@ def subscribe_command(
     threshold: Annotated[
         float | None, typer.Option(metavar="P", min=0, max=1, help="... that is at least so probable.")
     ] = None,
-    listen: Annotated[bool, typer.Option("--listen", "-l", help="Then show notifications as they come.")] = False,
+    listen: Annotated[
+        bool, typer.Option("--listen", "-l", help="Then show notifications as they come; they wait on.")
+    ] = False,
 ) -> None:
-    """Subscribe at a service. Prints what stands now, with the ticket that changing it takes."""
-    from vedette.cli import remote
+    """Subscribe at a service. Prints the subscription with its ticket, which is needed to change it."""
+    from vedette.cli import remote_service
 
     if (within is None) is not (threshold is None):
         raise typer.BadParameter("--within and --threshold go together")
-    remote.subscribe(
+    remote_service.subscribe(
         url,
         key,
         when,
@@ -87,11 +89,15 @@ def publish_command(
     format: Annotated[
         EventsFormat | None, typer.Option("--events-format", help="Instead of what the name's ending says.")
     ] = None,
+    validate: Annotated[
+        bool,
+        typer.Option("--validate", help="End at a batch with an event that breaks the schema; none of it is accepted."),
+    ] = False,
 ) -> None:
     """Publish events at a service, in order and in batches."""
-    from vedette.cli import remote
+    from vedette.cli import remote_service
 
-    remote.publish(url, key, events, stream, None if format is None else format.value)
+    remote_service.publish(url, key, events, stream, None if format is None else format.value, validate=validate)
 
 
 def tail_command(
@@ -102,8 +108,13 @@ def tail_command(
         str | None,
         typer.Option(metavar="ID", help="Go on after this notification.", show_default="the oldest that waits"),
     ] = None,
+    consume: Annotated[
+        bool, typer.Option("--consume", help="Acknowledge what was printed: it is not told again.")
+    ] = False,
 ) -> None:
-    """Show the notifications of a subscription as they come, one a line."""
-    from vedette.cli import remote
+    """Show the notifications of a subscription one a line, as they come. They stay pending unless they are consumed."""
+    from vedette.cli import remote_service
 
-    remote.tail(url, key, subscription, last)
+    if consume and last is not None:
+        raise typer.BadParameter("--consume begins with the oldest that waits: leave out --last")
+    remote_service.tail(url, key, subscription, last, consume=consume)

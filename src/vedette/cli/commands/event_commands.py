@@ -6,12 +6,13 @@ from typing import Annotated
 
 import typer
 
-from vedette.cli.choices import Covering, Engine, Index
+from vedette.cli.choices import CoveringChoice, EngineChoice
 from vedette.cli.commands.options import (
     Cap,
     DialectName,
     EventsPlace,
     HistoryPlace,
+    IndexName,
     Lateness,
     LatePlace,
     ModelPlace,
@@ -37,11 +38,11 @@ def match_command(
     subscriptions: SubscriptionsPlace,
     events: EventsPlace,
     output: OutputPlace,
-    engine: Annotated[Engine, typer.Option(help="Where matching runs.")] = Engine.LOCAL,
+    engine: Annotated[EngineChoice, typer.Option(help="Where matching runs.")] = EngineChoice.LOCAL,
     schema: SchemaPlace = None,
-    index: Annotated[Index, typer.Option(help="How subscriptions are indexed.")] = Index.CLUSTERS,
+    index: IndexName = None,
     covering: Annotated[
-        Covering | None,
+        CoveringChoice | None,
         typer.Option(
             help="Ask about subscriptions that others cover only where those matched; the answer is the same.",
             show_default="ask about all",
@@ -63,12 +64,12 @@ def match_command(
     output_format: WriteAs = None,
     quiet: Quiet = False,
 ) -> None:
-    """Find out who should hear of which events.
+    """Match events with subscriptions: who should be notified of which events.
 
     Writes one line per match, `{"event": "e1", "subscription": "s1", "kind": "match"}`, ordered by event, then by
     subscription; of a pattern with the events of its steps, of a filter with variables with their values. Events that
-    cannot be read, or break the schema, are counted, reported and left out; where an operator fails, what it would have
-    said is unknown.
+    cannot be read, or break the schema, are counted, reported and left out; where an operator fails, its result
+    is unknown.
     """
     from vedette.cli.match import MatchOptions, match
 
@@ -126,7 +127,7 @@ def explain_command(
     """Say why an event matched a subscription, or why not: every part, the value seen, the nearest miss.
 
     Without --event: which parts of a filter fail most often, over all events, or how far a pattern came. Of a pattern
-    and an event: which steps that satisfies, where the pattern stands, its forecast. Patterns see all events in the
+    and an event: which steps that satisfies, the state of the pattern, its forecast. Patterns see all events in the
     order of their time, as `match` shows them without --lateness.
     """
     from vedette.cli.explain import ExplainOptions, explain
@@ -157,7 +158,7 @@ def train_command(
     context: Annotated[
         int, typer.Option(min=0, max=6, metavar="N", help="How many of the last events refine a forecast.")
     ] = 6,
-    engine: Annotated[Engine, typer.Option(help="Where learning runs.")] = Engine.LOCAL,
+    engine: Annotated[EngineChoice, typer.Option(help="Where learning runs.")] = EngineChoice.LOCAL,
     schema: SchemaPlace = None,
     operators: OperatorsPlace = None,
     rejects: RejectsPlace = None,
@@ -171,8 +172,8 @@ def train_command(
 ) -> None:
     """Learn from history how probably patterns complete, and what operators cost and how often they hold.
 
-    Of all subscriptions those count that ask for forecasts, patterns with `predict`, and those that call operators.
-    `match --model` and `explain --model` take what was learnt.
+    Uses the subscriptions that ask for forecasts, patterns with `predict`, and those that call operators.
+    `match --model` and `explain --model` use the model.
     """
     from vedette.cli.train import TrainOptions, train
 
@@ -202,7 +203,7 @@ def backtest_command(
         str | None,
         typer.Option("--output", "-o", metavar="OUT", help="Counts by subscription and day, as JSONL or Parquet."),
     ] = None,
-    engine: Annotated[Engine, typer.Option(help="Where matching runs.")] = Engine.LOCAL,
+    engine: Annotated[EngineChoice, typer.Option(help="Where matching runs.")] = EngineChoice.LOCAL,
     samples: Annotated[
         int, typer.Option(min=0, max=1000, metavar="K", help="How many examples are kept of each subscription.")
     ] = 5,

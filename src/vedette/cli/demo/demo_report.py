@@ -1,4 +1,4 @@
-"""What the demo tells at the end: who heard what, and why."""
+"""The report at the end of the demo: who was notified, and why."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from vedette.cli.demo.findings import Case, Findings
+from vedette.cli.demo.demo_findings import DemoCase, DemoFindings
 from vedette.cli.explanations import styled
-from vedette.cli.job import Tally
+from vedette.cli.match_job import JobTally
 from vedette.cli.terminal import OutputConsole
 
-_WIDTH = 118  # where there is no terminal that says how wide it is
+_WIDTH = 118  # without a terminal that has a width
 
 
-def tell(findings: Findings, tally: Tally, folder: Path, commands: Sequence[str], seconds: float) -> None:
-    """Write it to standard output."""
+def print_report(
+    findings: DemoFindings, tally: JobTally, folder: Path, commands: Sequence[str], seconds: float
+) -> None:
+    """Print it to standard output."""
     console = OutputConsole(highlight=False)
     if not console.is_terminal:
         console = OutputConsole(highlight=False, width=_WIDTH)
@@ -45,7 +47,7 @@ def tell(findings: Findings, tally: Tally, folder: Path, commands: Sequence[str]
         console.print(Text(f"  {command}", style="cyan"), soft_wrap=True)
 
 
-def _notifications(findings: Findings) -> Table:
+def _notifications(findings: DemoFindings) -> Table:
     table = Table(title="Who was told what, and why", title_justify="left", title_style="bold", show_lines=False)
     table.add_column("subscriber", max_width=28)
     table.add_column("was told of", no_wrap=True)
@@ -55,13 +57,13 @@ def _notifications(findings: Findings) -> Table:
     return table
 
 
-def _case(case: Case) -> Panel:
+def _case(case: DemoCase) -> Panel:
     verb = "heard of" if case.explanation.matched else "did not hear of"
     lines = Text("\n").join(list(styled(case.explanation))[1:])
     return Panel(lines, title=f"Why {case.wish.subscriber} {verb} {case.headline}", title_align="left")
 
 
-def _busiest(findings: Findings) -> Table:
+def _busiest(findings: DemoFindings) -> Table:
     table = Table(title="The busiest subscriptions", title_justify="left", title_style="bold")
     table.add_column("subscriber", max_width=36)
     table.add_column("filter")

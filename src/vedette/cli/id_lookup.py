@@ -1,4 +1,4 @@
-"""One subscription and one event by their ids; ids that are not there are answered with those nearest to them."""
+"""Find a subscription and an event by id; errors list the nearest ids."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from vedette.cli.streams import EventStream
+from vedette.cli.event_streams import EventStream
 from vedette.errors import InputError, UnknownSubscription
-from vedette.files.chunks import EventChunk
-from vedette.files.subscriptions import PLAINLY, SubscriptionRecord, Written, read_subscriptions
+from vedette.io.chunks import EventChunk
+from vedette.io.subscription_rows import PLAINLY, SubscriptionRecord, Written
+from vedette.io.subscriptions import read_subscriptions
 from vedette.schema.readings import EVERYTHING
-from vedette.schema.tables import TableEvents
+from vedette.schema.table_paths import TableEvents
 
 _CANDIDATES = 20_000  # ids that are compared with one that is not there
 _ALWAYS = dt.datetime.min.replace(tzinfo=dt.UTC)
 
 
 def find_subscription(source: str, format: str | None, id_: str, written: Written = PLAINLY) -> SubscriptionRecord:
-    """The subscription with this id, also if it has expired; the others need not make sense."""
+    """The subscription with this id, even if it has expired; the others need not be valid."""
     file = read_subscriptions(source, format=format, now=_ALWAYS, written=written)
     seen: list[str] = []
     for record in file:
@@ -40,7 +41,7 @@ def find_subscription(source: str, format: str | None, id_: str, written: Writte
 
 
 def find_event(events: EventStream, id_: str) -> dict[str, Any]:
-    """The first event with this id (its row number where it has none)."""
+    """The first event with this id (its row number if it has none)."""
     seen: list[str] = []
     rows = unreadable = 0
     for chunk in events:
@@ -57,7 +58,7 @@ def find_event(events: EventStream, id_: str) -> dict[str, Any]:
 
 
 def unknown_event(name: str, id_: str, seen: Sequence[str], rows: int, unreadable: int) -> InputError:
-    """There is no such event: which ids there are instead."""
+    """The error for an unknown event, with ids that exist."""
     if seen[:1] == ["0"] or not seen:
         hint = f"\nHint: events without an `id` are numbered from 0; there are {rows:,}"
     else:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from vedette.cli.choices import CoverMethod, Engine, MeetingDirection, MeetingSide, SubscriptionsFormat
+from vedette.cli.choices import CoverMethod, EngineChoice, MeetingDirection, MeetingSide, SubscriptionsFormat
 from vedette.cli.commands.options import (
     DialectName,
     OperatorsPlace,
@@ -36,7 +36,7 @@ def check_command(
     """Find what is wrong with subscriptions, all of it at once, without any event.
 
     Errors (exit status 1): what cannot be read, unknown attributes and wrong types (with --schema), unknown operators
-    and calls that make no sense, ids given twice, rules of other dialects that are wrong or cannot be translated, each
+    and invalid calls, ids given twice, rules of other dialects that are wrong or cannot be translated, each
     with the reason. Warnings: filters that can never or always match, parts that cannot
     matter.
     """
@@ -65,7 +65,7 @@ def translate_command(
     subscriptions_format: ReadSubscriptionsAs = None,
     quiet: Quiet = False,
 ) -> None:
-    """Say rules of other dialects in Vedette's own language.
+    """Translate rules of other dialects into Vedette's own language.
 
     Writes one line per rule, `{"id": "r1", "when": "…", "origin": {"title": "…"}}`, which every command reads as it
     reads the rules, with the same answers.
@@ -85,7 +85,7 @@ def translate_command(
 def cover_command(
     subscriptions: SubscriptionsPlace,
     output: OutputPlace,
-    engine: Annotated[Engine, typer.Option(help="Where it runs.")] = Engine.LOCAL,
+    engine: Annotated[EngineChoice, typer.Option(help="Where it runs.")] = EngineChoice.LOCAL,
     method: Annotated[
         CoverMethod, typer.Option(help="What others may do: one alone, points drawn at random, all together.")
     ] = CoverMethod.AUTO,
@@ -151,7 +151,7 @@ def meet_command(
         str, typer.Argument(help="JSONL, YAML or Parquet file of subscriptions; `-`: standard input.")
     ],
     output: OutputPlace,
-    engine: Annotated[Engine, typer.Option(help="Where it runs.")] = Engine.LOCAL,
+    engine: Annotated[EngineChoice, typer.Option(help="Where it runs.")] = EngineChoice.LOCAL,
     direction: Annotated[
         MeetingDirection,
         typer.Option(help="Whose attributes the other side has to speak of, too; open: only shared ones count."),
@@ -178,12 +178,16 @@ def meet_command(
     ] = None,
     subscriptions_format: ReadSubscriptionsAs = None,
     output_format: WriteAs = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Constraints that are bad are errors, not set aside.")
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Find out which offers meet which wants: publications that are constraints, as subscriptions are.
+    """Find out which offers (publications that are constraints) meet which wants (subscriptions to offers).
 
     Writes one line per pair, `{"publication": "p1", "subscription": "s1"}`, ordered by publication, then by
-    subscription, as they stand in their files; with --top or --by also `rank` and `score`, the best first.
+    subscription, as they stand in their files; with --top or --by also `rank` and `score`, the best first. Constraints
+    that are invalid are set aside, with their reasons on standard error.
     """
     from vedette.cli.meet import MeetOptions, meet
 
@@ -202,6 +206,7 @@ def meet_command(
             publications_format=publications_format,
             subscriptions_format=subscriptions_format,
             output_format=output_format,
+            strict=strict,
             quiet=quiet,
         )
     )

@@ -1,6 +1,6 @@
-"""How a command ends: the one place where what went wrong becomes a text and an exit status.
+"""The end of a command: the one place where errors become a text and an exit status.
 
-0 fine, 1 bad input, 2 wrong usage (said by typer), 130 interrupted, 141 the reader of the output went away.
+0 fine, 1 bad input, 2 wrong usage (reported by typer), 130 interrupted, 141 the reader of the output has gone.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ READER_GONE = 141  # 128 + SIGPIPE, which not every system has
 
 
 class Commands(TyperGroup):
-    """The commands, each with the same ways to end."""
+    """The commands, with common error handling."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command; errors that a person can mend are told without a traceback."""
+        """Run a command; errors of the user's input are shown without a traceback."""
         try:
             try:
                 return super().invoke(ctx)
             finally:
-                sys.stdout.flush()  # here, where it can still be said that it failed
+                sys.stdout.flush()  # here, where a failure can still be reported
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED) from None
         except VedetteError as error:
@@ -46,7 +46,7 @@ class Commands(TyperGroup):
 
 
 def hush_output() -> None:
-    """Nobody reads standard output any more: let nothing complain about that when the process ends."""
+    """Silence errors about standard output, which nobody reads any more, when the process ends."""
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -56,7 +56,7 @@ def hush_output() -> None:
 
 
 def prepare_process() -> None:
-    """Text that an output cannot show is replaced, and a polite request to end leaves no half-written file."""
+    """Replace characters that an output cannot show, and let SIGTERM leave no half-written file."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
