@@ -14,7 +14,7 @@ EVENT_PATTERNS = (
     '{"b": [{"exists": false}], "c": [{"anything-but": ["y"]}]}',
     '{"a": {"b": [null, {"numeric": [">=", 12]}]}, "c": ["x", "y", "", true]}',
 )
-_LISTS = ("strings", "texts", "leaves")
+_LISTS = ("strings", "texts", "leaves", "items")
 
 
 def random_filter(chance: random.Random, depth: int = 2) -> str:

@@ -83,7 +83,7 @@ def operands(joins: bool = False) -> st.SearchStrategy[Any]:
         attributes(),
         literals(),
         views(),
-        st.builds(ast.Quantified, st.sampled_from(["any", "all"]), st.one_of(attributes(), views())),
+        st.builds(ast.QuantifiedAttribute, st.sampled_from(["any", "all"]), st.one_of(attributes(), views())),
         st.builds(ast.Variable, plain_names),
     ]
     if joins:
@@ -138,7 +138,7 @@ def predicates(joins: bool = False) -> st.SearchStrategy[Any]:
         st.builds(ast.Within, operand, regions),
         st.builds(ast.Near, operand, places, st.floats(0, 1e308)),
         st.builds(ast.Call, paths, st.lists(operand, max_size=3).map(tuple)),
-        st.builds(ast.Truth, st.sampled_from([True, False, None])),
+        st.builds(ast.TruthLiteral, st.sampled_from([True, False, None])),
     )
 
 
@@ -187,7 +187,7 @@ def composites(draw: st.DrawFn) -> ast.Composite:
         links: list[Any] = []
         for _ in range(draw(st.integers(1, 2))):
             if draw(st.booleans()):
-                parts.append(ast.Absent(step(absent=True)))
+                parts.append(ast.Absence(step(absent=True)))
                 links += ";"
                 links += ";"
             else:
@@ -203,7 +203,7 @@ def composites(draw: st.DrawFn) -> ast.Composite:
         part = pattern(depth)
         if not labels:
             return part
-        return ast.Conditioned(part, tuple(condition() for _ in range(draw(st.integers(1, 2)))))
+        return ast.TimedPattern(part, tuple(condition() for _ in range(draw(st.integers(1, 2)))))
 
     def several(kind: Callable[..., Any]) -> Callable[[int], Any]:
         return lambda depth: kind(tuple(pattern(depth) for _ in range(draw(st.integers(2, 3)))))
@@ -211,7 +211,7 @@ def composites(draw: st.DrawFn) -> ast.Composite:
     def pattern(depth: int) -> ast.Pattern:
         if depth == 0 or draw(st.booleans()):
             return step()
-        shapes = [sequence, sequence, repeat, conditioned, several(ast.Every), several(ast.Either)]
+        shapes = [sequence, sequence, repeat, conditioned, several(ast.PatternAnd), several(ast.PatternOr)]
         return draw(st.sampled_from(shapes))(depth - 1)
 
     by = draw(st.lists(paths, unique=True, max_size=2))

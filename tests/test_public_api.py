@@ -6,6 +6,7 @@ import importlib.metadata
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -41,6 +42,11 @@ def test_the_example_of_the_product() -> None:
     [
         ("import vedette", ["numpy", "numba", "pyarrow", "shapely", "re2", "duckdb", "pandas", "rich", "typer"]),
         ("import vedette.cli.main", ["vedette.spark", "pyspark", "pandas", "duckdb", "pydantic", "sqlalchemy"]),
+        (
+            "import vedette; s = vedette.Subscriptions({'n': 'int'}); s.add('s', 'n = 1'); e = s.compile()\n"
+            "assert e.match({'n': 1}) == ['s']; assert len(e.match_batch([{'n': 1}] * 3)) == 3",
+            ["vedette.patterns.matcher", "vedette.operators.matcher", "vedette.meeting.meet", "vedette.covering"],
+        ),
         ("import vedette; vedette.Subscriptions", ["shapely", "re2", "duckdb", "pandas", "rich", "typer", "pyspark"]),
     ],
 )
@@ -59,6 +65,9 @@ class Finder:
 
     def find_spec(self, name, path=None, target=None):
         return None if name.partition(".")[0] in {extras!r} else self.finder.find_spec(name, path, target)
+
+    def __getattr__(self, name):
+        return getattr(self.finder, name)
 
 sys.meta_path[:] = map(Finder, sys.meta_path)
 import vedette
@@ -97,3 +106,53 @@ def test_the_core_and_its_commands_run_without_the_extras(tmp_path: Path) -> Non
     assert refused.returncode == 1
     assert "Hint: pip install 'vedette[spark]'" in refused.stderr
     assert refused.stdout == ""
+
+
+BEFORE = {
+    "Matcher": "compile",
+    "LiveMatcher": "live",
+    "OperatorMatcher": "operators",
+    "CoveringMatcher": "covering",
+}
+
+
+@pytest.mark.parametrize(("name", "better"), BEFORE.items())
+def test_names_of_before_go_on_working_and_say_what_is_better(name: str, better: str) -> None:
+    with pytest.warns(DeprecationWarning, match=better):
+        assert issubclass(getattr(vd, name), vd.Engine | vd.LiveEngine)
+    assert name not in vd.__all__
+    with pytest.raises(AttributeError, match="no attribute 'Matchers'"):
+        vd.Matchers  # noqa: B018
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_names_of_before_take_whatever_is_in_a_set(tmp_path: Path) -> None:
+    """They left out, without a word, what they did not know."""
+    subscriptions = vd.Subscriptions({"n": "int"})
+    texts = {"f": "n > 1", "covered": "n > 2", "calls": "odd() and n > 0", "pattern": "[n = 3]"}
+    for id_, text in texts.items():
+        subscriptions.add(id_, text)
+    subscriptions.add("want", "n > 1", to="offers")
+
+    @vd.operator
+    def odd(event: Any) -> bool:
+        return bool(event["n"] % 2)
+
+    operators = vd.Operators(odd)
+    engine = subscriptions.compile(operators=operators)
+    engine.save(tmp_path / "kept")
+    made = [
+        vd.OperatorMatcher(subscriptions, operators),
+        vd.OperatorMatcher.open(tmp_path / "kept", operators),
+        vd.Matcher.open(tmp_path / "kept", operators=operators),
+        vd.CoveringMatcher.compile(subscriptions, operators=operators),
+        vd.CoveringMatcher.open(tmp_path / "kept", operators=operators),
+        vd.LiveMatcher(engine),
+    ]
+    for one in made:
+        assert list(one) == [*texts, "want"]
+        assert one.match({"n": 3}) == list(texts)
+        assert one.match_offer("n = 2") == ["want"]
+    assert list(made[3].covered) == ["covered"]
+    with pytest.raises(vd.InputError, match="a list is no set of subscriptions"):
+        vd.OperatorMatcher(["n > 1"])

@@ -6,15 +6,15 @@ from random import Random
 
 import pytest
 
-from tests.matching.test_live import random_text
-from vedette.language import exceptions, limits
+from tests.filters.test_live import random_text
+from vedette.language import limits, vetoes
 
 
 def everywhere(patch: pytest.MonkeyPatch) -> None:
     """From now on every OR that can be is said by vetoes."""
     patch.setattr(limits, "DISTRIBUTED", 1)
-    patch.setattr(exceptions, "KEPT", 1)
-    patch.setattr(exceptions, "WORTH", 0)
+    patch.setattr(vetoes, "KEPT", 1)
+    patch.setattr(vetoes, "WORTH", 0)
 
 
 def random_exceptions(random: Random) -> str:

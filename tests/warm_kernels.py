@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 import vedette as vd
-from vedette.covering.decide import Asked, decide
-from vedette.matching.indexes import DEFAULT, NAMES
-from vedette.matching.matcher import Matcher
+from vedette.covering.box_decision import DecisionMethod, decide
+from vedette.filters.indexes import DEFAULT, names
+from vedette.filters.matcher import Matcher
 from vedette.meeting.direction import DIRECTIONS
 from vedette.spark.warm_up import warm_up
 
@@ -36,7 +36,7 @@ TEXTS = (
     "any(tags) = 'a' or all(tags) in ('b', 'c')",
     "tags contains 'b' and name < 'b'",
 )
-METHODS: tuple[Asked, ...] = get_args(Asked)
+METHODS: tuple[DecisionMethod, ...] = get_args(DecisionMethod)
 
 
 @vd.operator
@@ -72,7 +72,7 @@ def matched(subscriptions: vd.Subscriptions, index: str) -> None:
 
 def texts() -> None:
     """All that texts and lists need, by the indexes that are not the default; what meets and what covers."""
-    for index in NAMES:
+    for index in names():
         if index != DEFAULT:
             matched(subscribed(*NUMBERS, *TEXTS), index)
     wanted = {"s": "x > 1 and name = 'a'", "t": "x != 3 or name is null", "u": "any(tags) = 'a'"}
@@ -93,7 +93,7 @@ def numbers() -> None:
     patterns()
     operators()
     several = subscribed(*NUMBERS, *(f"x between 1 and {number}" for number in range(2, 9)), "x > 0", "x < 4")
-    with vd.CoveringMatcher.compile(several).live() as live:
+    with several.live(covering="auto") as live:
         live.add("new", "x between 2 and 3")
         live.match(EVENTS[0])
         live.match_batch(TABLE)
@@ -114,7 +114,7 @@ def operators() -> None:
     for planner in ("sequential", "suborder", "adaptive"):
         calling = vd.Subscriptions({"x": "int"})
         calling.add("o", "x > 1 and (small() or even()) and not small()")
-        vd.OperatorMatcher(calling, vd.Operators(small, even), planner=planner).matches(EVENTS)
+        calling.compile(operators=vd.Operators(small, even), planner=planner).match_batch(EVENTS)
 
 
 HALVES: Mapping[str, Callable[[], None]] = {"numbers": numbers, "texts": texts}

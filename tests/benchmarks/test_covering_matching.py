@@ -13,8 +13,8 @@ from benchmarks.__main__ import main
 from benchmarks.covering import Sizes, measure
 from benchmarks.covering_workloads import COVERING
 from vedette.covering.matcher import CoveringMatcher
-from vedette.kernels.rows import Rows
-from vedette.matching.subscriptions import Subscriptions
+from vedette.engine.subscriptions import Subscriptions
+from vedette.filters.kernels.match_rows import MatchRows
 
 TINY = Sizes((400,), 512, 20, 2)
 
@@ -58,8 +58,8 @@ def test_a_row_says_how_both_did(name: str) -> None:
 
 
 def test_other_matches_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong(self: CoveringMatcher, *arguments: object, **options: object) -> Rows:
-        return Rows(np.zeros(513, np.int64), np.zeros(0, np.int32))
+    def wrong(self: CoveringMatcher, *arguments: object, **options: object) -> MatchRows:
+        return MatchRows(np.zeros(513, np.int64), np.zeros(0, np.int32))
 
     monkeypatch.setattr(CoveringMatcher, "match_rows", wrong)
     with pytest.raises(ArithmeticError, match="other matches"):

@@ -18,8 +18,8 @@ from benchmarks.indexes import Row, compare, difference, head, index_class, prep
 from benchmarks.report import Report
 from benchmarks.visits import bound
 from benchmarks.workloads import WORKLOADS
-from vedette.kernels.bundles import CodedBatch, Pairs
-from vedette.matching.subscriptions import Subscriptions
+from vedette.engine.subscriptions import Subscriptions
+from vedette.kernels.bundles import CodedBatch, ConjunctionPairs
 
 
 def test_rows_of_a_comparison() -> None:
@@ -58,11 +58,11 @@ class _Forgetful:
         self.change = change
         self.real = index_class("scan").build(case.coded.table, case.coded.ranks, case.sample)
 
-    def match(self, batch: CodedBatch) -> Pairs:
+    def match(self, batch: CodedBatch) -> ConjunctionPairs:
         event, conjunction = self.real.match(batch)
         if self.change == "twice":
-            return Pairs(np.append(event, event[0]), np.append(conjunction, conjunction[0]))
-        return Pairs(event[1:], conjunction[1:])
+            return ConjunctionPairs(np.append(event, event[0]), np.append(conjunction, conjunction[0]))
+        return ConjunctionPairs(event[1:], conjunction[1:])
 
 
 @pytest.mark.parametrize(("change", "told"), [("lose", "1 pairs missing"), ("twice", "more than once")])

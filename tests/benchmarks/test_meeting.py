@@ -13,10 +13,10 @@ from benchmarks.__main__ import main
 from benchmarks.meeting import GrowthRow, MeetingFigures, Sizes, check, fitted
 from benchmarks.meeting_engines import Local, Relational, in_order, read, table_of
 from benchmarks.meeting_workloads import NAMES, PLANTED, WORDS, Factors, Name, Workload, generate
+from vedette.meeting.constraint_parser import read_constraint
+from vedette.meeting.constraint_table import AttributeSpace, ConstraintTable
 from vedette.meeting.direction import PERS
-from vedette.meeting.reading import read_constraint
 from vedette.meeting.relations import relations
-from vedette.meeting.table import Space, Table
 from vedette.schema.columns import Column
 from vedette.schema.schema import Schema
 
@@ -75,7 +75,7 @@ def test_uniform_values_give_the_papers_two_pairs_and_far_too_many() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_texts_and_columns_of_constants_say_the_same(name: Name) -> None:
     workload = generate(name, Factors(12, 150, 20, True, 1 if name == "fixed-geometric" else 4))
-    made = Space(), Space()
+    made = AttributeSpace(), AttributeSpace()
     for name_, type_ in sorted(Schema.of(workload.schema).items()):
         made[0].number(Column(name_, type_))  # attributes are numbered as they come
     for side, own in zip(PERS, (workload.publications, workload.subscriptions), strict=True):
@@ -85,7 +85,7 @@ def test_texts_and_columns_of_constants_say_the_same(name: Name) -> None:
             order = [(column, "ascending") for column in expected.column_names if column in _SORTED]
             if len(expected):
                 assert quick[table].sort_by(order).to_pylist() == expected.sort_by(order).to_pylist()
-        slow, fast = Table.of(read(own, workload.schema), made[0]), table_of(own, workload.schema, made[1])
+        slow, fast = ConstraintTable.of(read(own, workload.schema), made[0]), table_of(own, workload.schema, made[1])
         for array in ("owner", "term_start", "attribute", "sort", "null", "span_start", "low", "last", "place"):
             np.testing.assert_array_equal(getattr(slow, array), getattr(fast, array), array)
             assert getattr(slow, array).dtype == getattr(fast, array).dtype

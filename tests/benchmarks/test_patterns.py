@@ -15,7 +15,7 @@ from benchmarks.__main__ import main
 from benchmarks.pattern_workloads import IRRELEVANT, Sequences, Stream, graph, read, work
 from benchmarks.patterns import FORMS, PatternRow, Sizes, coded, measure, measure_streams, merging
 from experiments.muthusamy import output
-from vedette.composite.matcher import PatternMatcher
+from vedette.patterns.matcher import PatternMatcher
 
 
 def test_patterns_ask_for_events_of_the_pool_with_so_many_loose_operators() -> None:

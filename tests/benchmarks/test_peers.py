@@ -17,7 +17,7 @@ from benchmarks.peers.report import cells
 from benchmarks.peers.rules import All, CannotSay, Either, Not, Rule, Test, conjunctions, without_not
 from benchmarks.peers.translations import a_tree, event_patterns, hypermatch, sql, vedette
 from tests.waiting import until
-from vedette.matching.subscriptions import Subscriptions
+from vedette.engine.subscriptions import Subscriptions
 
 LIMITS = running.Limits(10.0, 0.02, 60)
 QUICK = [  # each is a process of its own: those that start fast, and few of them

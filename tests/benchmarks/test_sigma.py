@@ -10,8 +10,8 @@ import pytest
 from benchmarks import sigma_data
 from benchmarks.peers.rule_queries import NotSql, Query, fields, on_duckdb
 from benchmarks.sigma import SigmaFigures, Sizes, measure_sigma
+from vedette.engine.subscriptions import Subscriptions
 from vedette.language.parser import parse_filter
-from vedette.matching.subscriptions import Subscriptions
 
 RULES = {
     "task": r"text(attrs.Image) iendswith '\schtasks.exe' and text(attrs.CommandLine) icontains ' /create '",

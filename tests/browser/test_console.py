@@ -8,11 +8,11 @@ from typing import Any
 import orjson
 
 from tests.browser.conftest import Screen
-from tests.service.running import Running
+from tests.service.running import ADMIN, Running
 
 Make = Callable[..., Screen]
 HOSTILE = '<img src=x onerror="window.hurt=1"><script>window.hurt=1</script>\'"&amp;'
-PAGES = ("live", "subscriptions", "playground", "patterns", "covering", "dead-letters")
+PAGES = ("live", "subscriptions", "playground", "patterns", "covering", "dead-letters", "set-aside")
 
 
 def overflow(page: Any) -> int:
@@ -47,7 +47,7 @@ def test_pages_say_what_they_are_for_while_there_is_nothing(screen: Make, served
     one.page.fill("#key", key)
     one.page.keyboard.press("Enter")
     one.page.wait_for_selector(".pulse.on")
-    for name in ("subscriptions", "patterns", "covering", "dead-letters"):
+    for name in ("subscriptions", "patterns", "covering", "dead-letters", "set-aside"):
         one.go(name).wait_for_selector(".empty h2")
 
 
@@ -203,6 +203,38 @@ def test_dead_letters_are_replayed(screen: Make, served: Running) -> None:
     page.wait_for_selector(".said:has-text('will be delivered again')")
 
 
+def test_a_webhook_that_fails_says_so(screen: Make, served: Running) -> None:
+    hook = {"type": "webhook", "url": "http://127.0.0.1:9/x"}
+    made = served.subscribe("fail = 1", subscriber="no answer", delivery=hook)
+    served.publish({"fail": 1})
+    one = screen()
+    one.enter()
+    page = one.go("subscriptions")
+    page.wait_for_selector("tr:has-text('no answer') .chip:has-text('webhook fails')")
+    page = one.go(f"subscriptions/{made['id']}")
+    page.wait_for_selector(".note.bad:has-text('nothing there answers (unreachable)')")
+    page.wait_for_selector(".note.bad dt:has-text('Next try') + dd:text-is('with the next notification')")
+    assert page.locator(".note.bad dt:has-text('Requests that failed') + dd").inner_text() == "2"
+
+
+def test_events_that_break_the_schema_are_shown_to_who_published_them(screen: Make, served: Running) -> None:
+    admin = {"Authorization": f"Bearer {ADMIN}"}
+    made = {"schema": {"x": "int"}, "owner": "somebody", "publish": ["*"]}
+    assert served.http.put("/v1/streams/typed", json=made, headers=admin).is_success
+    events = [{"id": "fits", "x": 1}, {"id": "breaks", "x": HOSTILE}]
+    assert served.call("POST", "/v1/streams/typed/events", json=events).status_code == 202
+    one = screen()
+    page = one.enter()
+    page.wait_for_selector("text=takes the right to read this stream")
+    page = one.go("set-aside")
+    page.wait_for_selector(
+        "section:has-text('Stream typed'):has-text('1 event so far') tr:has-text('breaks') code:text-is('x')"
+    )
+    page.locator("tr:has-text('breaks') summary").click()
+    page.wait_for_selector("pre.whole:has-text('onerror')")
+    assert page.evaluate("window.hurt") is None
+
+
 def test_narrow_and_dark_and_by_keyboard(screen: Make, served: Running) -> None:
     one = screen(390, 844, color_scheme="dark")
     page = one.enter()
@@ -213,4 +245,4 @@ def test_narrow_and_dark_and_by_keyboard(screen: Make, served: Running) -> None:
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")  # skip to the content
     assert page.evaluate("document.activeElement.id") == "main"
-    assert page.url.endswith("#/dead-letters")
+    assert page.url.endswith("#/set-aside")

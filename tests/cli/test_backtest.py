@@ -15,8 +15,8 @@ import pytest
 import yaml
 
 from tests.cli.session import files_in, process, vedette, write_lines
-from tests.composite.generate import Writer, shuffled, stream
 from tests.contract.sigma import shared
+from tests.patterns.generate import Writer, shuffled, stream
 
 BREAK_IN = (
     "a:[status = 'denied' and ip = $who] ; b:[status = 'denied' and ip = $who] ; c:[status = 'success' and ip = $who] "

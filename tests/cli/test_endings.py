@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.session import COMMAND, PAIRS, files_in, pairs, process, vedette, write_lines
-from vedette.cli.endings import BAD_INPUT, INTERRUPTED, READER_GONE
+from vedette.cli.exit_status import BAD_INPUT, INTERRUPTED, READER_GONE
 
 
 def test_the_reader_of_the_output_goes_away(subscriptions: Path, tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_version_and_help() -> None:
     ("line", "expected"),
     [
         ("vedette ma", ["match"]),
-        ("vedette match --index ", ["clusters", "tree", "scan"]),
+        ("vedette match --index ", ["clusters", "scan", "tree"]),
         ("vedette match --planner s", ["sequential", "suborder"]),
         ("vedette match s.jsonl e.jsonl --events-format ", ["jsonl", "csv", "parquet"]),
     ],

@@ -13,8 +13,9 @@ import pytest
 import yaml
 
 from tests.cli.session import EVENTS, PAIRS, SUBSCRIPTIONS, files_in, pairs, vedette, write_lines
-from vedette.files import matched
-from vedette.matching.indexes import NAMES
+from vedette.engine import slicing
+from vedette.filters.indexes import names
+from vedette.io import chunk_stepper
 
 
 def _write_events(path: Path) -> Path:
@@ -81,7 +82,7 @@ def test_nothing_to_match(name: str, empty: str, subscriptions: Path, events: Pa
         assert (tmp_path / name).read_text() == ""
 
 
-@pytest.mark.parametrize("index", NAMES)
+@pytest.mark.parametrize("index", names())
 def test_every_index_gives_the_same(index: str, subscriptions: Path, events: Path) -> None:
     assert pairs(vedette("match", subscriptions, events, "-o", "-", "--index", index).stdout) == PAIRS
 
@@ -123,8 +124,8 @@ def test_order_is_that_of_the_files(tmp_path: Path) -> None:
 
 
 def test_slices_of_a_chunk_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matched, "_FIRST_SLICE", 3)
-    monkeypatch.setattr(matched, "_MATCHES", 200)
+    monkeypatch.setattr(chunk_stepper, "Slicer", lambda first: slicing.Slicer(3))
+    monkeypatch.setattr(slicing, "_MATCHES", 200)
     subscriptions = write_lines(tmp_path / "s.jsonl", [{"id": f"s{i}", "when": f"x >= {i}"} for i in range(5)])
     events = write_lines(tmp_path / "e.jsonl", [{"x": i % 7 if i != 100 else "seven"} for i in range(300)])
     schema = tmp_path / "schema.yaml"
@@ -144,6 +145,51 @@ def test_inferred_schema_and_summary_go_to_standard_error(subscriptions: Path, e
     assert "  volume: int" in result.stderr
     assert "4 events against 3 subscriptions: 6 matches, 0 rejected" in result.stderr
     assert "events/s" in result.stderr
+
+
+def test_of_the_inferred_schema_what_subscriptions_speak_of_is_printed_as_filters_write_it(tmp_path: Path) -> None:
+    """... and reads back as a schema file."""
+    whens = [
+        "`Order ID` > 5 and on is not null",
+        "text(detail) contains 'x' or strings(*) contains 'y'",
+        "[kind = 'a' and host = $h] ; [host = $h] by region",
+    ]
+    subscriptions = write_lines(tmp_path / "s.jsonl", [{"id": f"s{n}", "when": when} for n, when in enumerate(whens)])
+    spoken = {"Order ID": 7, "on": True, "detail": {"x y": 1, "z": 2}, "kind": "a", "host": "h", "region": "r"}
+    unspoken = {f"field{n}": n for n in range(612)} | {"ordered": 1}
+    events = write_lines(tmp_path / "e.jsonl", [{"id": "e1", "time": "2026-01-01T00:00:00Z", **spoken, **unspoken}])
+    result = vedette("match", subscriptions, events, "-o", "-")
+    lines = result.stderr.splitlines()
+    assert lines[0].startswith("Schema, inferred from")
+    shown = [line for line in lines if line.startswith("  ")]
+    assert [line.strip() for line in shown] == [
+        *("time: string", "`Order ID`: int", "`on`: bool", "detail.`x y`: int", "detail.z: int"),
+        *("kind: string", "host: string", "region: string"),
+    ]
+    assert "and 614 more that no subscription speaks of" in lines  # `id` is one of them
+    schema = tmp_path / "schema.yaml"
+    schema.write_text("\n".join(shown).replace("time: string", "time: timestamp"))
+    again = vedette("match", subscriptions, events, "-o", "-", "--schema", schema)
+    assert again.exit_code == 0, again.stderr
+    assert again.stdout == result.stdout != ""
+
+
+def test_of_objects_that_are_read_whole_the_first_attributes_are_printed(tmp_path: Path) -> None:
+    subscriptions = write_lines(
+        tmp_path / "s.jsonl", [{"id": "s", "when": "text(asked) contains 'x' and asked.n399 = 1 and kind = 'a'"}]
+    )
+    event = {"asked": {f"n{n}": n for n in range(400)}, "kind": "a", "other": 1}
+    result = vedette("match", subscriptions, write_lines(tmp_path / "e.jsonl", [event]), "-o", "-")
+    shown = [line.strip() for line in result.stderr.splitlines() if line.startswith("  ")]
+    assert shown == [*(f"asked.n{n}: int" for n in range(20)), "asked.n399: int", "kind: string"]
+    assert "and 379 more in objects that subscriptions read whole" in result.stderr
+    assert "and 1 more that no subscription speaks of" in result.stderr
+
+
+def test_a_schema_of_which_nothing_is_spoken_is_counted(tmp_path: Path) -> None:
+    subscriptions = write_lines(tmp_path / "s.jsonl", [{"id": "s1", "when": "true"}])
+    result = vedette("match", subscriptions, write_lines(tmp_path / "e.jsonl", [{"x": 1, "y": 2}]), "-o", "-")
+    assert "subscriptions speak of none of 2 attributes" in result.stderr
 
 
 def test_quiet_says_nothing_when_all_is_well(subscriptions: Path, events: Path) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.cli.session import vedette, write_lines
-from tests.matching.test_live import random_event, random_text
-from vedette.cli.choices import Covering
+from tests.filters.test_live import random_event, random_text
+from vedette.cli.choices import CoveringChoice
 
 OPERATORS = """
 from vedette.operators.operator import operator
@@ -42,8 +42,8 @@ def operators(tmp_path: Path) -> Path:
     return place
 
 
-@pytest.mark.parametrize("method", list(Covering))
-def test_the_same_bytes(method: Covering, files: tuple[Path, Path], operators: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("method", list(CoveringChoice))
+def test_the_same_bytes(method: CoveringChoice, files: tuple[Path, Path], operators: Path, tmp_path: Path) -> None:
     for name, options in (("without", ()), ("with", ("--covering", method.value))):
         place = tmp_path / f"{name}.jsonl"
         told = vedette("match", *files, "-o", place, "--operators", operators, *options)

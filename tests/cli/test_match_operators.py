@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.session import files_in, vedette, write_lines
-from vedette.cli.choices import Planner
+from vedette.cli.choices import PlannerChoice
 
 OPERATORS = """
 import time
@@ -120,7 +120,7 @@ def test_filters_with_and_without_operators_in_one_order(subscriptions: Path, ev
     assert "Warning" not in result.stderr
 
 
-@pytest.mark.parametrize("planner", list(Planner))
+@pytest.mark.parametrize("planner", list(PlannerChoice))
 def test_every_planner_says_the_same(planner: str, subscriptions: Path, events: Path, operators: Path) -> None:
     result = vedette(
         "match", subscriptions, events, "-o", "-", "--operators", operators, "--planner", planner, "--quiet"

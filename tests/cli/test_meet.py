@@ -192,7 +192,7 @@ def test_all_that_is_wrong_with_both_files_is_told(tmp_path: Path) -> None:
             {"id": "s10", "when": "not place within 5 km of point(1, 2)"},
         ],
     )
-    result = vedette("meet", offers, wants, "-o", tmp_path / "met.jsonl")
+    result = vedette("meet", offers, wants, "-o", tmp_path / "met.jsonl", "--strict")
     assert result.exit_code == 1
     parts = result.stderr.removeprefix("Error: ").split("\n\n")
     expected = [
@@ -221,7 +221,7 @@ def test_all_that_is_wrong_with_both_files_is_told(tmp_path: Path) -> None:
 
 def test_what_breaks_the_schema_is_told(places: tuple[Path, Path], tmp_path: Path) -> None:
     schema = write_lines(tmp_path / "schema.json", [{"topic": "string", "lot": "int", "price": "float"}])
-    result = vedette("meet", *places, "-o", tmp_path / "met.jsonl", "--schema", schema)
+    result = vedette("meet", *places, "-o", tmp_path / "met.jsonl", "--schema", schema, "--strict")
     assert result.exit_code == 1
     assert "line 4, subscription 's3'" in result.stderr
     assert "colour" in result.stderr
@@ -289,3 +289,30 @@ def test_spark_and_nobody_on_one_side(places: tuple[Path, Path], tmp_path: Path)
     result = vedette("meet", nobody, places[1], "-o", tmp_path / "met.parquet", "--engine", "spark")
     assert result.exit_code == 0, result.stderr
     assert pq.read_table(tmp_path / "met.parquet").num_rows == 0
+
+
+def test_a_side_of_which_nothing_makes_sense_is_refused(places: tuple[Path, Path]) -> None:
+    places[0].write_text(json.dumps({"id": "p1", "when": "price <"}) + "\n")
+    result = vedette("meet", *places, "-o", "-")
+    assert result.exit_code == 1
+    assert "1 constraint is bad; nothing was written." in result.stderr
+
+
+def test_bad_constraints_are_set_aside_and_the_others_meet(places: tuple[Path, Path], tmp_path: Path) -> None:
+    for place, first in zip(places, ("lot > 1 and lot < 2", "price = 'cheap'"), strict=True):
+        bad = [{"id": f"bad{number}", "when": "price <"} for number in range(6)]
+        place.write_text(
+            place.read_text() + "".join(json.dumps(each) + "\n" for each in [{"id": "b", "when": first}, *bad])
+        )
+    result = vedette("meet", *places, "-o", "-")
+    assert result.exit_code == 0, result.stderr
+    assert pairs(result.stdout) == BY_DIRECTION["publication"]
+    assert "Warning: 7 of 10 publications are bad and set aside (--strict refuses them)\n" in result.stderr
+    assert f"  {places[0]}, line 5, publication 'b'\n" in result.stderr
+    assert "no value of lot satisfies lot > 1 and lot < 2" in result.stderr
+    assert "price is used as a text here, and as a number in publication" in result.stderr
+    assert result.stderr.count("  … and 2 more\n") == 2
+    assert "3 publications and 4 subscriptions: 5 pairs; " in result.stderr
+    quiet = vedette("meet", *places, "-o", "-", "-q")
+    assert quiet.stdout == result.stdout
+    assert "7 of 10 publications are bad" in quiet.stderr

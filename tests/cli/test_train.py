@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cli.session import files_in, vedette, write_lines
-from vedette.prediction.model import Model
+from vedette.patterns.forecasts.model import Model
 
 HEAT = {"id": "heat", "when": "[temp > 30]{4} by city", "predict": {"within": 3, "threshold": 0.5}}
 SUBSCRIPTIONS = [{"id": "hot", "when": "temp > 30"}, HEAT, {"id": "other", "when": "[temp > 30] , [temp < 0] by city"}]
@@ -208,7 +208,7 @@ def operators(tmp_path: Path) -> Path:
     [
         ([BOTH, SUBSCRIPTIONS[0]], "1 filter with operators"),
         ([UNFORECAST], "1 pattern"),
-        ([BOTH, CALLED, UNFORECAST, *SUBSCRIPTIONS], "3 patterns, 1 filter with operators"),
+        ([BOTH, CALLED, UNFORECAST, *SUBSCRIPTIONS], "1 filter with operators, 3 patterns"),
     ],
 )
 def test_what_operators_say_and_cost_is_learnt_too(

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.session import pairs, vedette, write_lines
-from vedette.files.events import read_events
+from vedette.io.events import read_events
 
 EVENTS: list[dict[str, Any]] = [
     {"id": "e1", "code": 4624, "host": "lab-1", "tool": "MimiKatz.exe"},

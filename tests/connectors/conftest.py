@@ -9,7 +9,7 @@ import pytest
 
 from tests.connectors import maven
 from tests.connectors.broker import broker
-from tests.connectors.postgres import Postgres, postgres
+from tests.connectors.postgres import Restarting, postgres
 from tests.connectors.topics import Topics
 from vedette.spark.java import find_java
 
@@ -23,7 +23,7 @@ def topics(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Topics]:
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[Postgres]:
+def server() -> Iterator[Restarting]:
     """A running PostgreSQL."""
     with postgres() as found:
         yield found

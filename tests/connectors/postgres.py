@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,8 +58,34 @@ class Postgres:
         return found
 
 
+class Restarting(Postgres):
+    """A server that can be ended, and started again on the same port with the same data."""
+
+    def __init__(self, port: int, command: list[str], log: Path, user: str | None) -> None:
+        super().__init__(port)
+        self._command, self._log, self._user = command, log, user
+        self._held = ExitStack()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Begin, and wait until it answers."""
+        self._process = self._held.enter_context(running(self._command, self._log, user=self._user))
+        wait_until(lambda: _answers(self), "the PostgreSQL server does not answer", self._process, self._log)
+
+    def end(self, how: signal.Signals) -> None:
+        """End: SIGINT as one who runs it would, SIGQUIT like a crash."""
+        assert self._process is not None
+        self._process.send_signal(how)
+        self._process.wait(60)
+        self.close()
+
+    def close(self) -> None:
+        """End it for good."""
+        self._held.close()
+
+
 @contextmanager
-def postgres() -> Iterator[Postgres]:
+def postgres() -> Iterator[Restarting]:
     """A server, once it answers; the test is skipped where PostgreSQL is not installed."""
     programs = _programs()
     user = _unprivileged()
@@ -88,10 +115,12 @@ def postgres() -> Iterator[Postgres]:
             *(str(programs / "postgres"), "-D", str(folder / "data"), "-p", str(port), "-k", str(folder)),
             *("-h", "127.0.0.1", "-c", "fsync=off"),
         ]
-        server = Postgres(port)
-        with running(command, log, user=user) as process:
-            wait_until(lambda: _answers(server), "the PostgreSQL server does not answer", process, log)
+        server = Restarting(port, command, log, user)
+        server.start()
+        try:
             yield server
+        finally:
+            server.close()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

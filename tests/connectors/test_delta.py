@@ -20,7 +20,7 @@ SUBSCRIPTIONS = trades.subscriptions()
 @pytest.fixture(scope="module")
 def spark(delta_jars: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """What the tables are written with."""
-    from vedette.spark.session import session
+    from vedette.spark.spark_session import session
 
     home = tmp_path_factory.mktemp("spark")
     started = session(

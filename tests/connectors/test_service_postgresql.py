@@ -6,8 +6,12 @@ of a server that is started here.
 
 from __future__ import annotations
 
+import signal
+import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,7 +23,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from benchmarks.service.torture import tortured
-from tests.connectors.postgres import PASSWORD, USER, Postgres
+from tests.connectors.postgres import PASSWORD, USER, Postgres, Restarting
 from tests.service import running as places
 from tests.service import (
     test_asyncapi,
@@ -30,15 +34,24 @@ from tests.service import (
     test_pump,
     test_reading,
     test_registry,
+    test_rights,
+    test_set_aside,
     test_store,
+    test_transactions,
     test_usage,
     test_webhooks,
 )
 from tests.service.conftest import running, service, tenant  # noqa: F401
 from tests.service.test_asyncapi import document  # noqa: F401
 from tests.service.test_reading import client  # noqa: F401
+from tests.service.test_rights import older, tenants  # noqa: F401
+from tests.service.test_set_aside import publishers  # noqa: F401
+from tests.service.test_transactions import faults, world  # noqa: F401
 from tests.service.test_webhooks import receiver  # noqa: F401
-from vedette.service.storage.migrating import migrate
+from tests.service.unavailable import every_route
+from vedette.service.errors import StoreFailed
+from vedette.service.storage.receipts import receipt_of, was_committed
+from vedette.service.storage.schema_migration import migrate
 from vedette.service.storage.store import Store
 from vedette.service.storage.tables import METADATA
 
@@ -51,6 +64,8 @@ _SQLITE_ONLY = {
 _MODULES: tuple[ModuleType, ...] = (
     test_store,
     test_registry,
+    test_rights,
+    test_set_aside,
     test_usage,
     test_pump,
     test_holding,
@@ -60,6 +75,7 @@ _MODULES: tuple[ModuleType, ...] = (
     test_webhooks,
     test_asyncapi,
     test_malformed,
+    test_transactions,
 )
 
 
@@ -159,3 +175,77 @@ def test_a_database_that_goes_away_and_comes_back(server: Postgres, tmp_path: Pa
         places.until(lambda: server.rows(held) == [(1,)])  # nobody else can serve it, as before
         assert served.service.trouble() is None
     engine.dispose()
+
+
+def test_what_became_of_a_transaction(server: Restarting, store: Store) -> None:
+    with store.engine.connect() as connection:
+        other = connection.begin()
+        receipt = receipt_of(connection)
+        with pytest.raises(StoreFailed, match="has not finished the last transaction"):
+            store.read(partial(was_committed, receipt=receipt))
+        other.rollback()
+        assert not store.read(partial(was_committed, receipt=receipt))
+        with connection.begin():
+            receipt = receipt_of(connection)
+        assert store.read(partial(was_committed, receipt=receipt))
+
+
+def test_a_transaction_whose_id_a_crash_gave_to_another_was_not_committed(server: Restarting, store: Store) -> None:
+    server.run("CHECKPOINT")
+    with store.engine.connect() as connection:
+        connection.begin()
+        receipt = receipt_of(connection)  # nothing of it is on the disk
+        server.end(signal.SIGQUIT)
+        connection.invalidate()
+    server.start()
+    for number in range(20):
+        server.run(f"CREATE TABLE other_{number} (x int)")
+    assert not store.read(partial(was_committed, receipt=receipt))
+    assert store.write(lambda connection: connection.execute(sa.text("SELECT 1")).scalar_one()) == 1
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT], ids=["restarted", "crashed"])
+def test_a_server_that_is_started_anew(server: Restarting, tmp_path: Path, how: signal.Signals) -> None:
+    """Nobody is told anything but to come again (503), and whatever was acknowledged is told once."""
+    answers: list[Any] = []
+    acknowledged: list[str] = []
+    odd: list[str] = []
+    over = threading.Event()
+
+    with places.over_http(places.settings_in(tmp_path)) as served:
+        mine = served.subscribe("x = 1")
+
+        def publish(who: int) -> None:
+            number = 0
+            while not over.is_set():
+                number += 1
+                answer = served.call("POST", "/v1/events", json={"id": f"{who}-{number}", "x": 1})
+                answers.append(answer)
+                if answer.status_code == 202:
+                    acknowledged.append(f"{who}-{number}")
+                elif answer.status_code != 503:
+                    odd.append(answer.text)
+
+        publishers = [threading.Thread(target=publish, args=(who,)) for who in range(4)]
+        for each in publishers:
+            each.start()
+        for _ in range(2):
+            places.until(lambda: len(acknowledged) > 20)
+            server.end(how)
+            time.sleep(0.3)
+            answers += every_route(served)
+            server.start()
+            acknowledged_before = len(acknowledged)
+            places.until(lambda before=acknowledged_before: len(acknowledged) > before + 20)  # type: ignore[misc]
+        over.set()
+        for each in publishers:
+            each.join()
+        odd += [one.text for one in answers if one.status_code >= 500 and one.status_code != 503]
+        assert odd == []
+        busy = [one for one in answers if one.status_code == 503]
+        assert busy
+        assert all(one.headers.get("retry-after", "").isdigit() for one in busy)
+        places.settled(served.service)
+        told = [one["event"]["id"] for one in served.pulled(mine["id"], limit=1000)]
+        assert len(told) == len(set(told))
+        assert set(acknowledged[:900]) <= set(told)

@@ -7,7 +7,7 @@ import pytest
 from tests.contract.engines import Engine, Local, OnSpark
 
 
-@pytest.fixture(scope="session", params=["local", "spark"])
+@pytest.fixture(scope="session", params=["local", pytest.param("spark", marks=pytest.mark.spark)])
 def engine(request: pytest.FixtureRequest) -> Engine:
     """Each of the engines."""
     return Local() if request.param == "local" else OnSpark(request.getfixturevalue("spark"))

@@ -8,7 +8,7 @@ from typing import Protocol
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from vedette.matching.subscriptions import Subscriptions
+from vedette.engine.subscriptions import Subscriptions
 from vedette.spark import match
 
 ROW = "the row"  # a name that no filter speaks of

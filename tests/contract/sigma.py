@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from vedette.dialects import registry
-from vedette.dialects.rules import Document, Outcome
+from vedette.dialects.rule_results import RuleDocument, RuleResult
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 _PARTS = ("title", "id", "status", "level", "author", "tags", "logsource", "detection")
@@ -48,16 +48,16 @@ def rules() -> dict[str, dict[str, Any]]:
         return {rule["id"]: {name: rule[name] for name in (*_PARTS, "file") if rule[name]} for rule in found}
 
 
-def documents(ids: Collection[str] | None = None) -> list[Document]:
+def documents(ids: Collection[str] | None = None) -> list[RuleDocument]:
     """The rules as files of YAML: all of them, or some."""
     return [
-        Document(yaml.dump({name: rule[name] for name in _PARTS if name in rule}, Dumper=_DUMPER), rule["file"])
+        RuleDocument(yaml.dump({name: rule[name] for name in _PARTS if name in rule}, Dumper=_DUMPER), rule["file"])
         for name, rule in rules().items()
         if ids is None or name in ids
     ]
 
 
-def translated(pipelines: list[str], ids: Collection[str] | None = None) -> list[Outcome]:
+def translated(pipelines: list[str], ids: Collection[str] | None = None) -> list[RuleResult]:
     """What became of the rules."""
     return list(registry.translate_all("sigma", documents(ids), pipelines=pipelines))
 

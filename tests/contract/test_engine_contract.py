@@ -12,7 +12,7 @@ import pytest
 
 from tests.contract.engines import Engine
 from tests.language.test_specification import JUDGED, SCHEMA
-from vedette.matching.subscriptions import Subscriptions
+from vedette.engine.subscriptions import Subscriptions
 from vedette.schema.schema import Schema
 from vedette.schema.types import Kind, Type
 

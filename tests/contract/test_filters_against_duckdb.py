@@ -8,8 +8,8 @@ import pytest
 
 from tests.contract.random_filters import AT_ONCE, EVENTS, SCHEMA, Filter, events, random_filters
 from tests.vetoes import everywhere
-from vedette.matching.indexes import NAMES
-from vedette.matching.subscriptions import Subscriptions
+from vedette.engine.subscriptions import Subscriptions
+from vedette.filters.indexes import names
 
 
 @pytest.fixture(scope="module")
@@ -35,12 +35,12 @@ def wanted(filters: list[Filter]) -> np.ndarray:
 
 
 @pytest.mark.interpreted
-@pytest.mark.parametrize("index", NAMES)
+@pytest.mark.parametrize("index", names())
 def test_filters_match_what_duckdb_selects(index: str, filters: list[Filter], wanted: np.ndarray) -> None:
     _compare(index, filters, wanted)
 
 
-@pytest.mark.parametrize("index", NAMES)
+@pytest.mark.parametrize("index", names())
 def test_filters_with_vetoes_match_what_duckdb_selects(
     index: str, filters: list[Filter], wanted: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from tests.contract.engines import Engine
 from tests.contract.random_filters import AT_ONCE, SCHEMA, Filter, events, random_filters
-from vedette.matching.subscriptions import Subscriptions
+from vedette.engine.subscriptions import Subscriptions
 from vedette.schema.schema import Schema
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,18 +13,23 @@ from numpy.typing import NDArray
 
 from tests.code_space import Case, batch_of, cases, table_of
 from tests.naive import naive_pairs
-from vedette.kernels.bundles import MISSING, CodedBatch, Pairs, PredicateTable
-from vedette.matching.index import Index
-from vedette.matching.indexes import NAMES, index_class
+from tests.plugin_packages import installed, of_page
+from vedette.filters.index import Index
+from vedette.filters.indexes import index_class, names
+from vedette.kernels.bundles import MISSING, CodedBatch, ConjunctionPairs, PredicateTable
 
 
-@pytest.fixture(params=NAMES, scope="module")
-def kind(request: pytest.FixtureRequest) -> type[Index]:
-    """Each of the indexes in turn."""
-    return index_class(request.param)
+@pytest.fixture(params=[*names(), "every"], scope="module")
+def kind(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[type[Index]]:
+    """Each of the indexes in turn, and the one of docs/how-to/write-an-index.md, which another package brings."""
+    folder = tmp_path_factory.mktemp("package")
+    if request.param == "every":
+        of_page("docs/how-to/write-an-index.md", folder)
+    with installed(folder):
+        yield index_class(request.param)
 
 
-def _listed(pairs: Pairs) -> list[tuple[int, int]]:
+def _listed(pairs: ConjunctionPairs) -> list[tuple[int, int]]:
     """Sorted, and each as often as it came."""
     return sorted(zip(pairs.event.tolist(), pairs.conjunction.tolist(), strict=True))
 

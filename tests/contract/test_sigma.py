@@ -18,8 +18,8 @@ import pytest
 
 from tests.contract.engines import Engine
 from tests.contract.sigma import COLUMNS, LAYOUT, in_columns_and_a_map, shared, translated
-from vedette.dialects.rules import Translated
-from vedette.matching.subscriptions import Subscriptions
+from vedette.dialects.rule_results import RuleTranslation
+from vedette.engine.subscriptions import Subscriptions
 from vedette.schema.schema import Schema
 
 _EVERY = 40  # of the events that no rule is known to match, so many are left out for one that is not
@@ -33,7 +33,7 @@ def subscriptions(tmp_path_factory: pytest.TempPathFactory) -> Subscriptions:
     columns = dict.fromkeys(COLUMNS.values(), "string")
     made = Subscriptions(Schema.of({**columns, "attrs": "map of string"}))
     for outcome in translated(["windows", str(layout)]):
-        if isinstance(outcome.made, Translated) and outcome.made.id is not None:
+        if isinstance(outcome.made, RuleTranslation) and outcome.made.id is not None:
             made.add(outcome.made.id, outcome.made.when)
     assert len(made) == 2839  # 2,837 that others looked at, and two that they had no channel for
     return made

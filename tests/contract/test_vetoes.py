@@ -12,20 +12,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.matching.test_live import SCHEMA, Mirror, random_event, random_text
+from tests.filters.test_live import SCHEMA, Mirror, random_event, random_text
 from tests.vetoes import everywhere, random_exceptions
 from vedette.covering.matcher import CoveringMatcher
+from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import SnapshotError
+from vedette.filters import live as live_module
+from vedette.filters.indexes import names
+from vedette.filters.live import LiveMatcher
+from vedette.filters.matcher import Matcher
+from vedette.filters.segment import SegmentContent
+from vedette.filters.snapshot_files import MANIFEST, VERSION, WITH_VETOES
 from vedette.language.check import check
 from vedette.language.evaluate import evaluate
 from vedette.language.parser import parse
-from vedette.matching import live as live_module
-from vedette.matching.indexes import NAMES
-from vedette.matching.live import LiveMatcher
-from vedette.matching.matcher import Matcher
-from vedette.matching.segment import Drawn
-from vedette.matching.snapshot_files import MANIFEST, VERSION, WITH_VETOES
-from vedette.matching.subscriptions import Subscriptions
 
 
 @pytest.fixture(autouse=True)
@@ -72,7 +72,7 @@ def found(matcher: Matcher | LiveMatcher, given: list[dict[str, Any]], **options
 
 
 @pytest.mark.interpreted
-@pytest.mark.parametrize("index", NAMES)
+@pytest.mark.parametrize("index", names())
 @pytest.mark.parametrize("seed", range(2))
 def test_batches_single_events_and_pairs(index: str, seed: int) -> None:
     texts, given = subscribed(seed, 100), events(80, seed)
@@ -89,7 +89,7 @@ def test_batches_single_events_and_pairs(index: str, seed: int) -> None:
     assert told == [set(row) for row in right]
 
 
-@pytest.mark.parametrize("index", NAMES)
+@pytest.mark.parametrize("index", names())
 def test_any_change_in_any_order(index: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_module, "SMALL", 6)
     monkeypatch.setattr(live_module, "MIDDLE", 20)
@@ -120,7 +120,7 @@ def test_any_change_in_any_order(index: str, monkeypatch: pytest.MonkeyPatch) ->
         assert found(matcher.frozen(), given) == right
 
 
-@pytest.mark.parametrize("index", NAMES)
+@pytest.mark.parametrize("index", names())
 def test_snapshots(index: str, tmp_path: Path) -> None:
     texts, given = subscribed(5, 60), events(40, 5)
     matcher = compiled(texts, index)
@@ -157,9 +157,9 @@ def test_what_is_left_of_a_set_has_no_more_vetoes_than_it_needs() -> None:
     without, one = (drawn.keep(np.array(chosen)) for chosen in ([True, False, False], [True, True, False]))
     assert not len(without.vetoes)
     assert 0 < one.vetoes.sum() < drawn.vetoes.sum()
-    joined = Drawn.concatenate([without, one, drawn])
+    joined = SegmentContent.concatenate([without, one, drawn])
     assert joined.vetoes.sum() == one.vetoes.sum() + drawn.vetoes.sum()
-    assert not len(Drawn.concatenate([without, without]).vetoes)
+    assert not len(SegmentContent.concatenate([without, without]).vetoes)
 
 
 @pytest.mark.parametrize("index", ["clusters", "tree"])

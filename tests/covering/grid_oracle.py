@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.covering.labels import HIGHEST, LOWEST
+from vedette.covering.order_labels import HIGHEST, LOWEST
 
 SIDE = 6
 

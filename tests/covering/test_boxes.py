@@ -13,23 +13,23 @@ from hypothesis import strategies as st
 
 from tests.language.brute_force import elementary
 from tests.language.random_filters import FILTERS, SCHEMA, random_events
-from vedette.covering.boxes import FALSE, MOST_BOXES, TRUE, UNKNOWN, Box, NoBoxes, Space
-from vedette.covering.labels import FIRST, HIGHEST, LOWEST, Labels
-from vedette.covering.real_keys import real_key
+from vedette.covering.boxes import FALSE, MOST_BOXES, TRUE, UNKNOWN, Box, BoxSpace, NoBoxes
+from vedette.covering.key_bounds import real_key
+from vedette.covering.order_labels import FIRST, HIGHEST, LOWEST, OrderLabels
 from vedette.language.ast import Comparator, Filter
 from vedette.language.check import check
 from vedette.language.evaluate import compared, evaluate, value_of
 from vedette.language.normalform import NormalForm
 from vedette.language.normalise import normalise
 from vedette.language.parser import parse
-from vedette.schema.keys import ip_key, key, read_ip
+from vedette.schema.keys import ip_key, key, read_ip, split
 from vedette.schema.schema import Schema
 from vedette.schema.types import Kind
 
 EVENTS = random_events(240)
 
 
-def coordinate(space: Space, number: int, event: Mapping[str, Any], schema: Schema) -> int:
+def coordinate(space: BoxSpace, number: int, event: Mapping[str, Any], schema: Schema) -> int:
     """Where an event lies in one dimension, by what the dimension is said to be."""
     dimension = space.dimensions[number]
     column = dimension.column
@@ -47,10 +47,12 @@ def coordinate(space: Space, number: int, event: Mapping[str, Any], schema: Sche
         return UNKNOWN if truth is None else TRUE if truth else FALSE
     if column.type.is_list or not column.type.kind.ordered:
         return 0
+    if dimension.rest:  # how many integers it is above the float that is its coordinate in the column's own dimension
+        return split(key(column.type.kind, value))[1]
     return space.coordinate(number, key(column.type.kind, value))
 
 
-def holds(space: Space, boxes: list[Box], event: Mapping[str, Any], schema: Schema = SCHEMA) -> bool:
+def holds(space: BoxSpace, boxes: list[Box], event: Mapping[str, Any], schema: Schema = SCHEMA) -> bool:
     point = [coordinate(space, number, event, schema) for number in range(len(space.dimensions))]
     return any(
         all(low <= point[d] < high for d, low, high in zip(box.dimensions, box.low, box.high, strict=True))
@@ -63,13 +65,13 @@ def form(text: str, schema: Schema = SCHEMA) -> NormalForm:
 
 
 def boxes(text: str) -> list[Box]:
-    return Space().boxes(form(text))
+    return BoxSpace().boxes(form(text))
 
 
 @settings(max_examples=400, deadline=None)
 @given(FILTERS, st.lists(FILTERS, max_size=3), st.integers(0, 219))
 def test_an_event_is_in_the_boxes_if_the_filter_is_true(filter_: Filter, others: list[Filter], first: int) -> None:
-    space = Space()
+    space = BoxSpace()
     checked = check(filter_, SCHEMA)
     try:
         space.boxes(normalise(checked))
@@ -109,7 +111,7 @@ def test_two_attributes_are_an_ordinary_dimension() -> None:
 
 
 def test_tests_without_an_order() -> None:
-    space = Space()
+    space = BoxSpace()
     assert space.boxes(form("s contains 'a'")) == [Box((1, 0), (TRUE, FIRST), (TRUE + 1, HIGHEST))]
     either = space.boxes(form("s contains 'a' or s contains 'b'"))
     assert {box.dimensions[0] for box in either} == {1, 2}
@@ -119,7 +121,7 @@ def test_tests_without_an_order() -> None:
 
 
 def test_readings_of_one_attribute_depend_on_each_other() -> None:
-    space = Space()
+    space = BoxSpace()
     space.boxes(form("s = 'a' and i = 1"))
     assert list(space.derived) == [0, 0]
     space.boxes(form("s in cidr '10.0.0.0/8'"))
@@ -138,7 +140,7 @@ def test_the_ends_of_all_integers(end: int) -> None:
     """Null takes the place of one integer, so that these two cannot be told from their neighbours."""
     with pytest.raises(NoBoxes):
         boxes(f"i = {end}")
-    space = Space()
+    space = BoxSpace()
     found = space.boxes(form("i > 5 or i < -5"))
     assert holds(space, found, {"i": end})
 
@@ -146,7 +148,7 @@ def test_the_ends_of_all_integers(end: int) -> None:
 def test_texts_keep_their_order_however_they_come() -> None:
     random = Random(3)
     for order in ("up", "down", "between", "random"):
-        labels = Labels()
+        labels = OrderLabels()
         keys = [b"%08d" % number for number in range(3000)]
         if order == "down":
             keys.reverse()
@@ -196,5 +198,5 @@ def test_bounds_are_addresses_that_there_can_be() -> None:
     assert real_key(Kind.IP, one + b"\0") == two
     assert real_key(Kind.IP, b"\xff" * 16 + b"\0") is None
     assert real_key(Kind.IP, b"\0" * 16) == b""
-    space = Space()
+    space = BoxSpace()
     assert space.boxes(form("a > ip '10.0.0.1'")) == space.boxes(form("a >= ip '10.0.0.2'"))

@@ -8,25 +8,25 @@ import numpy as np
 import pytest
 
 from vedette.covering.bitmaps import MOST_CUTS
-from vedette.covering.boxes import EVERYTHING, Box, Dimension, Space, Span
+from vedette.covering.boxes import EVERYTHING, Box, BoxSpace, Dimension, DimensionSpan
 from vedette.covering.candidates import BoxTable
-from vedette.covering.covers import narrowed
-from vedette.covering.labels import FIRST, HIGHEST, LOWEST, Move
+from vedette.covering.cover_judge import needed_rows
+from vedette.covering.order_labels import FIRST, HIGHEST, LOWEST, Relabelling
 from vedette.schema.columns import Column
 from vedette.schema.types import INT
 
 Boxes = dict[str, list[Box]]
 
 
-def space_of(count: int) -> Space:
-    space = Space()
+def space_of(count: int) -> BoxSpace:
+    space = BoxSpace()
     for number in range(count):
         space.number(Dimension(Column(f"x{number}", INT)))
     return space
 
 
 def random_box(random: Random, dimensions: int, chance: float, nulls: bool) -> Box:
-    spans: dict[int, Span] = {}
+    spans: dict[int, DimensionSpan] = {}
     for dimension in range(dimensions):
         # Later dimensions are rare ones.
         if random.random() < chance / (1 + dimension):
@@ -36,7 +36,7 @@ def random_box(random: Random, dimensions: int, chance: float, nulls: bool) -> B
     return Box((), (), ()).with_spans(spans)
 
 
-def span(box: Box, dimension: int) -> Span:
+def span(box: Box, dimension: int) -> DimensionSpan:
     found = dict(zip(box.dimensions, zip(box.low, box.high, strict=True), strict=True))
     return found.get(dimension, EVERYTHING)
 
@@ -121,7 +121,7 @@ def test_labels_that_move_change_nothing() -> None:
         kept[f"s{number}"] = [random_box(random, 2, 0.9, True)]
         table.add(f"s{number}", kept[f"s{number}"])
     old = np.arange(-1, 200, dtype=np.int64)
-    move = Move(old, old * 1000)
+    move = Relabelling(old, old * 1000)
 
     def moved(box: Box) -> Box:
         spans = {
@@ -159,12 +159,12 @@ def test_what_cannot_be_needed_is_left_out() -> None:
     table.add("middle", [Box((0, 1), (3, 2), (7, 8))])
     asked = Box((0, 1), (0, 0), (10, 10))
     rows, _ = table.meeting(asked)
-    kept, ends = narrowed(table.table(asked, rows))
+    kept, ends = needed_rows(table.table(asked, rows))
     assert [table.owner(row) for row in rows[kept].tolist()] == ["low half", "high half"]
     assert ends == {1: 0}  # where nothing of the middle is
     table.remove("high half")
     rows, _ = table.meeting(asked)
-    kept, ends = narrowed(table.table(asked, rows))
+    kept, ends = needed_rows(table.table(asked, rows))
     assert not kept.any()
     assert ends == {0: 9, 1: 0}
 

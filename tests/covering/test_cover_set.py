@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.language.random_filters import FILTERS, SCHEMA, random_events
-from vedette.covering.cover_set import Answer, CoveringSet, Opaque
+from vedette.covering.cover_set import CoverAnswer, CoveringSet, OpaqueSubscription
 from vedette.errors import FilterError, InputError, UnknownSubscription
 from vedette.language.ast import Filter
 from vedette.language.check import check
@@ -208,14 +208,14 @@ def _readable(witness: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def answers(*texts: str, **options: Any) -> list[Answer]:
+def answers(*texts: str, **options: Any) -> list[CoverAnswer]:
     found = CoveringSet({"x": "int", "y": "int", "s": "string", "f": "float"}, witnesses=True, **options)
     return [found.add(f"s{number}", text) for number, text in enumerate(texts)]
 
 
 def test_one_that_others_cover_together() -> None:
     *_, last = answers("x between 0 and 9", "x between 10 and 20", "x between 5 and 15 and y > 3")
-    assert last == Answer("s2", True, ("s0", "s1"), "exact", True)
+    assert last == CoverAnswer("s2", True, ("s0", "s1"), "exact", True)
     *_, last = answers("x between 0 and 9", "x between 11 and 20", "x between 5 and 15 and y > 3")
     assert not last.covered
     assert last.certain
@@ -304,7 +304,7 @@ def test_filters_with_vetoes_cover_nothing_but_their_like() -> None:
 
 
 def test_filters_that_never_match_are_covered_by_nobody() -> None:
-    assert answers("x > 3 and x < 2")[0] == Answer("s0", True, (), "never", True)
+    assert answers("x > 3 and x < 2")[0] == CoverAnswer("s0", True, (), "never", True)
 
 
 def test_cancelling_promotes_in_the_order_of_arrival() -> None:
@@ -331,8 +331,8 @@ def test_cancelling_promotes_in_the_order_of_arrival() -> None:
 
 def test_cancelling_what_has_no_boxes() -> None:
     found = CoveringSet(PLANE)
-    found.add("a", Opaque("what only its like covers"))
-    found.add("b", Opaque("what only its like covers"))
+    found.add("a", OpaqueSubscription("what only its like covers"))
+    found.add("b", OpaqueSubscription("what only its like covers"))
     assert found.covered["b"].by == ("a",)
     assert found.remove("a") == ("b",)
     assert found.remove("b") == ()

@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 
 from tests.covering.grid_oracle import Question, covered, is_witness, question, random_question
-from vedette.covering.conflict import (
+from vedette.covering.box_decision import DecisionMethod, decide
+from vedette.covering.conflict_table import (
     conflict_table,
     covered_by,
     covering_alone,
     has_polyhedron_witness,
     minimized_cover_set,
 )
-from vedette.covering.decide import Asked, decide
-from vedette.covering.labels import HIGHEST, LOWEST
-from vedette.covering.paper import algorithm_4
+from vedette.covering.kernels.cover_paper import conflict_table as table_of
+from vedette.covering.kernels.cover_paper import minimized
+from vedette.covering.kernels.cover_rows import DenseBox, DenseBoxes
+from vedette.covering.order_labels import HIGHEST, LOWEST
+from vedette.covering.paper_algorithm import algorithm_4
 from vedette.errors import InputError
-from vedette.kernels.cover_paper import conflict_table as table_of
-from vedette.kernels.cover_paper import minimized
-from vedette.kernels.cover_rows import Box, Boxes
 
 SEEDS = range(30)  # of a hundred questions each
 
@@ -36,7 +36,7 @@ def _questions(seed: int) -> list[Question]:
 def test_exact_answers_are_those_of_the_grid(seed: int) -> None:
     for asked in _questions(seed):
         truth = covered(asked)
-        methods: tuple[Asked, ...] = ("auto", "exact")
+        methods: tuple[DecisionMethod, ...] = ("auto", "exact")
         for method in methods:
             made = decide(*asked, method=method)
             assert (made.covered, made.certain, made.error) == (truth, True, 0.0)
@@ -99,7 +99,7 @@ def test_the_minimized_cover_set_decides_as_all_candidates_do(seed: int) -> None
 def test_the_minimized_cover_set_is_that_of_comparing_all_entries(seed: int) -> None:
     for asked in _questions(seed):
         asked = asked.only(np.flatnonzero((asked.low < asked.high).all(axis=1)).tolist())
-        box, boxes = Box(asked.s_low, asked.s_high), Boxes(asked.low, asked.high)
+        box, boxes = DenseBox(asked.s_low, asked.s_high), DenseBoxes(asked.low, asked.high)
         literally = np.flatnonzero(minimized(box, boxes, table_of(box, boxes)))
         assert minimized_cover_set(*asked).tolist() == literally.tolist()
         assert (conflict_table(*asked) == table_of(box, boxes)).all()
@@ -139,7 +139,7 @@ def test_what_the_box_covers_by_itself(seed: int) -> None:
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("method", ["auto", "exact"])
-def test_all_of_the_space_covered_by_halves_of_it(method: Asked) -> None:
+def test_all_of_the_space_covered_by_halves_of_it(method: DecisionMethod) -> None:
     everything = np.array([LOWEST]), np.array([HIGHEST])
     halves = np.array([[LOWEST], [5]]), np.array([[5], [HIGHEST]])
     made = decide(*everything, *halves, method=method)
@@ -162,7 +162,7 @@ RING = np.array(  # every entry conflicts with one of a neighbour's, so MCS drop
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("method", ["sampling", "exact"])
-def test_a_hole_in_the_middle_of_the_space(method: Asked) -> None:
+def test_a_hole_in_the_middle_of_the_space(method: DecisionMethod) -> None:
     asked = Question(np.full(2, LOWEST), np.full(2, HIGHEST), RING[:, :, 0], RING[:, :, 1])
     assert minimized_cover_set(*asked).tolist() == [0, 1, 2, 3]
     made = decide(*asked, method=method)
@@ -174,7 +174,7 @@ def test_a_hole_in_the_middle_of_the_space(method: Asked) -> None:
 
 @pytest.mark.interpreted
 @pytest.mark.parametrize("method", ["sampling", "exact"])
-def test_a_point_is_outside_of_those_that_mcs_dropped_too(method: Asked) -> None:
+def test_a_point_is_outside_of_those_that_mcs_dropped_too(method: DecisionMethod) -> None:
     half = [[(LOWEST, HIGHEST), (LOWEST, HIGHEST), (LOWEST, 0)]]  # half of the hole, by an entry nobody conflicts with
     deep = np.concatenate([RING, np.full((4, 1, 2), (LOWEST, HIGHEST))], axis=1)
     bounds = np.concatenate([deep, half])

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.matching.test_live import SCHEMA, random_event, random_text
-from vedette.covering.coverage import decided, plan_of
+from tests.filters.test_live import SCHEMA, random_event, random_text
+from vedette.covering.coverage import cover_all, plan_of
 from vedette.covering.gates import select
-from vedette.covering.levels import Levels
-from vedette.covering.trials import FLAT, IN_LEVELS, Trials
-from vedette.kernels.bundles import CodedBatch, Pairs
-from vedette.matching.segment import Segment
-from vedette.matching.subscriptions import Subscriptions
+from vedette.covering.level_index import LevelIndex
+from vedette.covering.speed_trials import FLAT, IN_LEVELS, SpeedTrials
+from vedette.engine.subscriptions import Subscriptions
+from vedette.filters.segment import Segment
+from vedette.kernels.bundles import CodedBatch, ConjunctionPairs
 from vedette.schema.encode import encode
 
 
@@ -32,14 +32,14 @@ def _coded(segment: Segment, count: int, seed: int = 7) -> CodedBatch:
     return segment.codebook.code(encoded.data, encoded.size)
 
 
-def _levels(segment: Segment, sample: CodedBatch) -> Levels:
-    plan = plan_of(segment, decided(segment.records, SCHEMA).covered)
+def _levels(segment: Segment, sample: CodedBatch) -> LevelIndex:
+    plan = plan_of(segment, cover_all(segment.records, SCHEMA).covered)
     assert len(plan.covered)
     assert plan.bounds.any()
-    return Levels.over(segment.index, segment.table, len(segment.codebook.ranks), sample, plan)
+    return LevelIndex.over(segment.index, segment.table, len(segment.codebook.ranks), sample, plan)
 
 
-def _sorted(pairs: Pairs) -> list[tuple[int, int]]:
+def _sorted(pairs: ConjunctionPairs) -> list[tuple[int, int]]:
     return sorted(zip(pairs.event.tolist(), pairs.conjunction.tolist(), strict=True))
 
 
@@ -73,13 +73,13 @@ def test_events_that_nobody_who_covers_matched_do_not_reach_the_second_level() -
     made.add("wide", "n between 0 and 100")
     made.add("elsewhere", "n > 1000")
     segment = made.compile().segment
-    plan = plan_of(segment, decided(segment.records, made.schema).covered)
+    plan = plan_of(segment, cover_all(segment.records, made.schema).covered)
     assert plan.first.tolist() == [10, 11]
     assert plan.covered.tolist() == list(range(10))
     assert plan.gate.tolist() == [0] * 10
     encoded = encode([{"n": n} for n in (3, 50, 500, 2000)], segment.codebook.columns, made.schema)
     batch = segment.codebook.code(encoded.data, encoded.size)
-    levels = Levels.over(segment.index, segment.table, len(segment.codebook.ranks), batch, plan)
+    levels = LevelIndex.over(segment.index, segment.table, len(segment.codebook.ranks), batch, plan)
     before = levels.counts
     levels.match_in_levels(batch)
     assert (levels.counts.asked - before.asked, levels.counts.reached - before.reached) == (4, 2)
@@ -88,7 +88,7 @@ def test_events_that_nobody_who_covers_matched_do_not_reach_the_second_level() -
 def test_without_knowledge_everything_is_on_the_first_level() -> None:
     segment = _segment(2)
     batch = _coded(segment, 200)
-    levels = Levels.build(segment.table, len(segment.codebook.ranks), batch)
+    levels = LevelIndex.build(segment.table, len(segment.codebook.ranks), batch)
     assert not len(levels.plan.covered)
     assert _sorted(levels.match_in_levels(batch)) == _sorted(segment.index.match(batch))
 
@@ -98,7 +98,7 @@ def test_arrays_and_back(index: str) -> None:
     segment = _segment(4, index)
     batch = _coded(segment, 300)
     levels = _levels(segment, batch)
-    again = Levels.restore(segment.table, len(segment.codebook.ranks), levels.arrays())
+    again = LevelIndex.restore(segment.table, len(segment.codebook.ranks), levels.arrays())
     assert again.flat.name == index
     assert again.extra_bytes == levels.extra_bytes > 0
     assert _sorted(again.match_in_levels(batch)) == _sorted(again.match(batch)) == _sorted(segment.index.match(batch))
@@ -122,9 +122,9 @@ class _Slow:
         self._inner, self._clock, self.seconds = inner, clock, seconds
         self.name = inner.name
 
-    def match(self, batch: CodedBatch) -> Pairs:
+    def match(self, batch: CodedBatch) -> ConjunctionPairs:
         self._clock[0] += self.seconds * batch.ranks.shape[1]
-        found: Pairs = self._inner.match(batch)
+        found: ConjunctionPairs = self._inner.match(batch)
         return found
 
     def match_one(self, batch: CodedBatch) -> Any:
@@ -143,12 +143,12 @@ def test_the_way_that_is_faster_is_taken_and_changed_when_that_changes(
     batch = segment.codebook.code(
         encode([{"n": n} for n in range(size)], segment.codebook.columns, subscriptions.schema).data, size
     )
-    plan = plan_of(segment, decided(segment.records, subscriptions.schema).covered)
-    made = Levels.over(segment.index, segment.table, len(segment.codebook.ranks), batch, plan)
+    plan = plan_of(segment, cover_all(segment.records, subscriptions.schema).covered)
+    made = LevelIndex.over(segment.index, segment.table, len(segment.codebook.ranks), batch, plan)
     clock = [0.0]
-    monkeypatch.setattr("vedette.covering.levels.time.thread_time", lambda: clock[0])
+    monkeypatch.setattr("vedette.covering.level_index.time.thread_time", lambda: clock[0])
     flat, first = _Slow(made.flat, clock, 10.0), _Slow(made.first, clock, 1.0)
-    levels = Levels(flat, first, made.second, made.plan)  # type: ignore[arg-type]
+    levels = LevelIndex(flat, first, made.second, made.plan)  # type: ignore[arg-type]
     asked = (lambda: levels.match_one(batch)) if size == 1 else (lambda: levels.match(batch))
 
     def share_in_levels(calls: int) -> float:
@@ -166,7 +166,7 @@ def test_the_way_that_is_faster_is_taken_and_changed_when_that_changes(
 
 
 def test_trials_alternate_and_small_differences_change_nothing() -> None:
-    trials = Trials(rounds=2)
+    trials = SpeedTrials(rounds=2)
     ways = []
     for _ in range(4):
         ways.append(trials.next_way())
@@ -181,7 +181,7 @@ def test_trials_alternate_and_small_differences_change_nothing() -> None:
 
 def test_a_plan_names_every_conjunction_once() -> None:
     segment = _segment(8)
-    plan = plan_of(segment, decided(segment.records, SCHEMA).covered)
+    plan = plan_of(segment, cover_all(segment.records, SCHEMA).covered)
     assert np.array_equal(np.sort(np.concatenate((plan.first, plan.covered))), np.arange(segment.conjunctions))
     together, gates, helping = plan.bounds.tolist()
     assert 0 <= together <= gates <= helping <= len(plan.first)

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from tests.covering.test_matcher import check_levels, some_events, subscribed
-from tests.matching.test_live import SCHEMA, Mirror, random_event, random_text
+from tests.filters.test_live import SCHEMA, Mirror, random_event, random_text
 from tests.seeds import some
 from vedette.covering.live import LiveCoveringMatcher
 from vedette.covering.matcher import CoveringMatcher
+from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import FilterError, InputError, UnknownSubscription
+from vedette.filters import live as live_module
 from vedette.language.evaluate import evaluate
-from vedette.matching import live as live_module
-from vedette.matching.subscriptions import Subscriptions
 from vedette.schema.encode import encode
 
 

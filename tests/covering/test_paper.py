@@ -9,16 +9,16 @@ import pytest
 
 from benchmarks.micro.covering import extreme_non_cover, redundant_covering
 from tests.covering.grid_oracle import Question, covered, is_witness, question
-from vedette.covering.conflict import (
+from vedette.covering.box_decision import decide
+from vedette.covering.conflict_table import (
     conflict_table,
     covered_by,
     covering_alone,
     has_polyhedron_witness,
     minimized_cover_set,
 )
-from vedette.covering.decide import decide
-from vedette.covering.labels import HIGHEST, LOWEST
-from vedette.covering.paper import algorithm_4
+from vedette.covering.order_labels import HIGHEST, LOWEST
+from vedette.covering.paper_algorithm import algorithm_4
 from vedette.covering.sampling import (
     error_after,
     found_along_path,

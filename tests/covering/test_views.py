@@ -11,10 +11,10 @@ from tests.random_views import random_filter
 from tests.seeds import some
 from vedette.covering.cover_set import CoveringSet
 from vedette.covering.matcher import CoveringMatcher
+from vedette.engine.subscriptions import Subscriptions
 from vedette.language.check import check
 from vedette.language.evaluate import evaluate
 from vedette.language.parser import parse
-from vedette.matching.subscriptions import Subscriptions
 
 EVENTS = [random_event(random.Random(seed)) for seed in range(200)]
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
-from vedette.dialects import registry
+from tests.plugin_packages import installed, made_up
+from vedette.plugins import DIALECTS
 
 
 @pytest.fixture
-def standin(monkeypatch: pytest.MonkeyPatch) -> str:
+def standin(tmp_path: Path) -> Iterator[str]:
     """The name of a dialect that is there for the test."""
-    modules = {**registry._MODULES, "standin": "tests.dialects.standin"}
-    monkeypatch.setattr(registry, "_MODULES", modules)
-    monkeypatch.setattr(registry, "NAMES", tuple(modules))
-    return "standin"
+    with installed(made_up(tmp_path / "standin", "made_up_standin", {DIALECTS: {"standin": "tests.dialects.standin"}})):
+        yield "standin"

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from vedette.dialects.rules import Described, Document, Outcome, Rule, Translated
+from vedette.dialects.rule_results import Rule, RuleDescription, RuleDocument, RuleResult, RuleTranslation
 from vedette.errors import DialectError, NotSupported
 from vedette.language import ast
 from vedette.language.render import render
@@ -30,24 +30,24 @@ def translate(rule: Rule, pipelines: Sequence[str] = ()) -> ast.Expression:
     return ast.And(tests) if len(tests) > 1 else tests[0]
 
 
-def describe(rule: Rule) -> Described:
+def describe(rule: Rule) -> RuleDescription:
     about = dict(_read(rule).get("about", {}))
-    return Described(about.pop("id", None), about)
+    return RuleDescription(about.pop("id", None), about)
 
 
-def translate_all(documents: Iterable[Document], pipelines: Sequence[str]) -> Iterator[Outcome]:
+def translate_all(documents: Iterable[RuleDocument], pipelines: Sequence[str]) -> Iterator[RuleResult]:
     for document in documents:
         texts = document.text.split("\n---\n")
         for number, text in enumerate(texts, 1):
             place = document.place if len(texts) == 1 else f"{document.place}, document {number}"
-            described = Described()
+            described = RuleDescription()
             made: Any
             try:
                 described = describe(text)
-                made = Translated(render(translate(text, pipelines)), described.origin, described.id)
+                made = RuleTranslation(render(translate(text, pipelines)), described.origin, described.id)
             except (DialectError, NotSupported) as error:
                 made = error
-            yield Outcome(place, described, made, text)
+            yield RuleResult(place, described, made, text)
 
 
 def _read(rule: Rule) -> dict[str, Any]:

@@ -6,17 +6,17 @@ import pytest
 
 import vedette as vd
 from vedette.dialects import registry
-from vedette.dialects.rules import Document, Translated
+from vedette.dialects.rule_results import RuleDocument, RuleTranslation
 from vedette.errors import DialectError, InputError, NotSupported
 
 
 def test_a_rule_becomes_a_text_with_what_it_says_of_itself(standin: str) -> None:
     rule = {"a": 1, "b": "x", "about": {"id": "r1", "title": "Both", "level": "high"}}
     made = vd.translate(rule, dialect=standin)
-    assert made == Translated("a = 1 and b = 'x'", {"title": "Both", "level": "high"}, "r1")
+    assert made == RuleTranslation("a = 1 and b = 'x'", {"title": "Both", "level": "high"}, "r1")
     assert str(made) == made.when
     assert vd.translate('{"a": 1}', dialect=standin).when == "a = 1"
-    assert vd.translate("a = 1", dialect="vedette") == Translated("a = 1")
+    assert vd.translate("a = 1", dialect="vedette") == RuleTranslation("a = 1")
 
 
 def test_pipelines_are_handed_on(standin: str) -> None:
@@ -48,10 +48,10 @@ def test_what_is_no_rule_is_refused(standin: str) -> None:
 
 
 def test_collections_go_on_after_what_cannot_be_translated(standin: str) -> None:
-    texts = [Document('{"a": 1}\n---\n{"kind": "odd"}', "one.yml"), Document("{", "two.yml")]
+    texts = [RuleDocument('{"a": 1}\n---\n{"kind": "odd"}', "one.yml"), RuleDocument("{", "two.yml")]
     found = list(registry.translate_all(standin, texts))
     assert [(one.place, type(one.made)) for one in found] == [
-        ("one.yml, document 1", Translated),
+        ("one.yml, document 1", RuleTranslation),
         ("one.yml, document 2", NotSupported),
         ("two.yml", DialectError),
     ]

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 import vedette as vd
-from vedette.covering.matcher import CoveringMatcher
 from vedette.errors import DialectError, InputError, NotSupported
-from vedette.matching.origins import FACTS_BYTES, Origin
+from vedette.filters.origins import FACTS_BYTES, Origin
 
 RULE = {"a": 1, "about": {"title": "One", "level": "high"}}
 SCHEMA = {"a": "int", "b": "string"}
@@ -31,19 +30,18 @@ def test_a_rule_is_matched_as_its_translation_is(subscriptions: vd.Subscriptions
 
 
 def test_where_it_comes_from_is_kept(subscriptions: vd.Subscriptions, tmp_path: Path) -> None:
-    matcher = subscriptions.compile()
-    matcher.save(tmp_path / "snapshot")
-    covering = CoveringMatcher.compile(subscriptions)
+    engine = subscriptions.compile()
+    engine.save(tmp_path / "snapshot")
+    covering = subscriptions.compile(covering="auto")
     covering.save(tmp_path / "covering")
     told: Any
     for told in (
         subscriptions,
-        matcher,
-        vd.Matcher.open(tmp_path / "snapshot"),
-        vd.CoveringMatcher.open(tmp_path / "covering"),
+        engine,
+        vd.open(tmp_path / "snapshot"),
+        vd.open(tmp_path / "covering"),
         subscriptions.live(),
         covering.live(),
-        vd.OperatorMatcher(subscriptions),
         vd.StreamMatcher(subscriptions),
     ):
         assert told.origin("rule") == {"title": "One", "level": "high"}
@@ -51,7 +49,7 @@ def test_where_it_comes_from_is_kept(subscriptions: vd.Subscriptions, tmp_path: 
         assert told.origin("told") == {"title": "By hand"}
         with pytest.raises(vd.UnknownSubscription):
             told.origin("nobody")
-        if not isinstance(told, vd.OperatorMatcher | vd.StreamMatcher):
+        if not isinstance(told, vd.StreamMatcher):
             assert told.origin_of("rule").dialect == "standin"
             assert told.origin_of("rule").rule == '{"a":1,"about":{"title":"One","level":"high"}}'
             assert told.told() == {"rule": '{"title":"One","level":"high"}', "told": '{"title":"By hand"}'}
@@ -67,7 +65,7 @@ def test_without_origins_nothing_is_different(subscriptions: vd.Subscriptions, t
     subscriptions.remove("told")
     assert subscriptions.compile().version == version
     assert subscriptions.told() == {}
-    assert vd.Matcher.open(tmp_path / "plain").segment.records.table.schema.names == ["id", "when", "subscriber"]
+    assert vd.open(tmp_path / "plain").segment.records.table.schema.names == ["id", "when", "subscriber"]
 
 
 def test_another_title_is_another_version(subscriptions: vd.Subscriptions) -> None:
@@ -77,7 +75,7 @@ def test_another_title_is_another_version(subscriptions: vd.Subscriptions) -> No
 
 
 def test_origins_of_those_that_are_left(standin: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vedette.matching.subscriptions._TIDY", 2)
+    monkeypatch.setattr("vedette.filters.subscription_set._TIDY", 2)
     found = vd.Subscriptions(SCHEMA)
     for number in range(6):
         found.add(f"s{number}", "a = 1", origin={"n": number})
@@ -108,9 +106,9 @@ def test_patterns_and_filters_with_operators_have_one_too(standin: str, tmp_path
     called.add("calls", "large()", origin={"title": "Large"})
     called.add("filter", RULE, dialect=standin)
     assert called.told() == {"calls": '{"title":"Large"}', "filter": '{"title":"One","level":"high"}'}
-    with vd.OperatorMatcher(called, vd.Operators(large)) as matcher:
-        matcher.save(tmp_path / "operators")
-        for each in (matcher, vd.OperatorMatcher.open(tmp_path / "operators", vd.Operators(large))):
+    with called.compile(operators=vd.Operators(large)) as engine:
+        engine.save(tmp_path / "operators")
+        for each in (engine, vd.open(tmp_path / "operators", operators=vd.Operators(large))):
             assert [each.origin(id_) for id_ in called] == [{"title": "Large"}, {"title": "One", "level": "high"}]
 
 

@@ -92,6 +92,8 @@ def _command(folder: str, variables: Mapping[str, str], arguments: list[str], st
             opened = stack.enter_context(open(number, mode, encoding="utf-8", errors="replace"))
             stack.enter_context(patch.object(sys, name, opened))
         stack.enter_context(patch.dict(os.environ, variables, clear=True))
+        places = [str(Path(folder, each)) for each in variables.get("PYTHONPATH", "").split(os.pathsep) if each]
+        stack.enter_context(patch.object(sys, "path", [*(one for one in places if one not in sys.path), *sys.path]))
         stack.enter_context(_plain_warnings(sys.stderr))
         stack.callback(os.chdir, before)
         os.chdir(folder)

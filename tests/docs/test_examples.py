@@ -19,7 +19,6 @@ import pytest
 from tests.docs.pages import PAGES, Block, agrees, blocks, commands
 from tests.docs.served import Served
 
-RUN = [page for page in PAGES if any(block.kind in ("python", "console") for block in blocks(page))]
 # Where the `vedette` command of this environment is, and nothing that asks the terminal for its width or colours.
 ENVIRONMENT = {
     **os.environ,
@@ -31,8 +30,20 @@ ENVIRONMENT = {
     "PYTHONUTF8": "1",
 }
 ENVIRONMENT.pop("FORCE_COLOR", None)
-_ON_SPARK = re.compile(r"spark|vedette run (?!--check)|vedette checkpoint")
+_NEEDS = {
+    "spark": re.compile(r"spark|vedette run (?!--check)|vedette checkpoint|vedette demo"),
+    "service": re.compile(r'vedette serve|"serve"'),
+}
 Bash: TypeAlias = Callable[[str], tuple[int, str]]  # a command; its exit status, and what it printed
+
+
+def _runs() -> Iterator[Any]:
+    """The pages that have something to run, marked by what it needs."""
+    for page in PAGES:
+        run = [block.body for block in blocks(page) if block.kind in ("python", "console")]
+        if run:
+            needs = [name for name, said in _NEEDS.items() if any(said.search(body) for body in run)]
+            yield pytest.param(page, marks=[getattr(pytest.mark, name) for name in needs])
 
 
 @pytest.fixture
@@ -62,11 +73,11 @@ def _in_a_process(command: str) -> tuple[int, str]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("page", RUN)
+@pytest.mark.parametrize("page", list(_runs()))
 def test_examples(
     page: str, bash: Bash, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    if any(block.kind in ("python", "console") and _ON_SPARK.search(block.body) for block in blocks(page)):
+    if request.node.get_closest_marker("spark") is not None:
         request.getfixturevalue("spark")  # the session that the page then finds running
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, Any] = {"__name__": "__main__"}

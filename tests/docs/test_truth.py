@@ -10,6 +10,7 @@ import pytest
 import typer.main
 
 import vedette as vd
+from benchmarks.house.modules import COMMAND, PAGE, SILENT, modules_page
 from tests.docs.pages import PAGES, ROOT, text_of
 from vedette import errors
 from vedette.cli.main import app
@@ -17,6 +18,7 @@ from vedette.language import limits
 
 _LINK = re.compile(r"\[[^\]]*\]\((?!https?://)([^)\s]+)\)")
 _CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+_CODE_BLOCK = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
 
@@ -48,19 +50,23 @@ def _sections(page: str) -> dict[str, str]:
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
-def test_the_architecture_names_every_folder_and_module() -> None:
-    sections = _sections("ARCHITECTURE.md")
-    package = ROOT / "src" / "vedette"
-    wrong = []
-    for folder in sorted(path.parent for path in package.rglob("__init__.py")):
-        name = folder.relative_to(ROOT).as_posix()
-        if name.startswith("src/vedette/cli/"):  # named as a folder
-            wrong += [name] if f"`{folder.name}/`" not in sections["src/vedette/cli"] else []
-            continue
-        modules = {path.name for path in folder.glob("*.py")} - {"__init__.py"}
-        named = set(re.findall(r"`(\w+\.py)`", sections[name])) - {"__init__.py"}
-        wrong += [f"{name}/{module}" for module in sorted(named ^ modules)]
-    assert wrong == [], "modules that are not named, or named and not there"
+def test_the_list_of_modules_is_that_of_the_source() -> None:
+    page = modules_page()
+    command = f"run `{COMMAND}`, which writes the page from the docstrings of the modules"
+    assert text_of(PAGE.as_posix()).splitlines() == page.splitlines(), f"{PAGE} is not up to date: {command}"
+    assert SILENT not in page, "every module and folder (`__init__.py`) has a docstring that says what it is"
+
+
+def test_the_architecture_stays_short() -> None:
+    words = len(text_of("ARCHITECTURE.md").split())
+    assert words <= 3_000, f"ARCHITECTURE.md has {words} words: say it in the docstring of the module that it is about"
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_the_modules_that_contributors_are_sent_to_are_there(page: str) -> None:
+    named = re.findall(r"`((?:\w+/)+\w+(?:\.\w+)?|\w+\.py)`", _CODE_BLOCK.sub("", text_of(page)))
+    roots = (ROOT / "src" / "vedette", ROOT)
+    assert [name for name in named if not any((root / name).exists() for root in roots)] == []
 
 
 def _public(kind: type) -> list[str]:
@@ -68,10 +74,11 @@ def _public(kind: type) -> list[str]:
     return [name for name in dir(kind) if not name.startswith("_") and name not in inherited]
 
 
-@pytest.mark.parametrize("name", ["Subscriptions", "Matcher", "LiveMatcher", "Schema"])
+@pytest.mark.parametrize("name", ["Subscriptions", "Engine", "LiveEngine", "Stream", "StreamMatcher", "Schema"])
 def test_the_reference_names_what_is_public(name: str) -> None:
     sections = _sections("docs/reference/python.md")
-    text = sections[name] + (sections["Matcher"] + sections["Subscriptions"] if name == "LiveMatcher" else "")
+    sections["Stream"] = sections["StreamMatcher"] = sections["Stream and StreamMatcher"]
+    text = sections[name] + (sections["Engine"] + sections["Subscriptions"] if name == "LiveEngine" else "")
     for member in _public(getattr(vd, name)):
         assert re.search(rf"\b{member}\b", text), f"{name}.{member}"
 

@@ -11,7 +11,7 @@ from experiments.aguilera.trees import MATCHES, Space
 from experiments.aguilera.trees import bound as bound_of
 from experiments.aguilera.work import figure_7
 from experiments.aguilera1999 import PAPER
-from vedette.matching.tree import Tree
+from vedette.filters.tree import MatchingTree
 
 
 @pytest.mark.parametrize("count", [1_000, 10_000, 100_000])
@@ -22,7 +22,7 @@ def test_an_event_matches_about_a_hundred_whatever_the_number_of_subscriptions(c
     ratios = popularity[1:] / popularity[:-1]
     np.testing.assert_allclose(ratios, ratios[0])
     events = space.events(300, seed=1)
-    tree = Tree.build(space.subscriptions(popularity, count, seed=2), space.attributes, events)
+    tree = MatchingTree.build(space.subscriptions(popularity, count, seed=2), space.attributes, events)
     assert tree.match(events).event.size / 300 == pytest.approx(MATCHES, rel=0.15)
 
 

@@ -13,7 +13,7 @@ from experiments import ouksel2006
 from experiments.ouksel import arrivals, comparison, extreme, many, propagation, reduction, scenarios, workload
 from experiments.ouksel.workload import Setting
 from vedette import Subscriptions
-from vedette.covering.decide import Decision, decide
+from vedette.covering.box_decision import BoxDecision, decide
 from vedette.covering.sampling import found_along_path
 
 
@@ -83,9 +83,11 @@ def test_smaller_errors_make_fewer_wrong_answers() -> None:
 
 def test_a_witness_has_to_be_in_the_box_and_in_no_candidate() -> None:
     question = Question(np.array([0]), np.array([10]), np.array([[0]]), np.array([[5]]))
-    told = {point: extreme.outside(question, Decision(False, "exact", True, witness=(point,))) for point in (4, 5, 10)}
+    told = {
+        point: extreme.outside(question, BoxDecision(False, "exact", True, witness=(point,))) for point in (4, 5, 10)
+    }
     assert told == {4: False, 5: True, 10: False}
-    assert not extreme.outside(question, Decision(True, "exact", True))
+    assert not extreme.outside(question, BoxDecision(True, "exact", True))
 
 
 def test_subscriptions_prefer_the_first_attributes_and_low_values() -> None:

@@ -9,8 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.kernels.automaton import ANYWHERE, AT_END, AT_START, BRIEF, MODES, WHOLE, mixed, scan, scan_one
-from vedette.kernels.automaton_build import LONGEST_GRAM, Literals, build
+from vedette.filters.probes.kernels.automaton import (
+    ANYWHERE,
+    AT_END,
+    AT_START,
+    BRIEF,
+    MODES,
+    WHOLE,
+    mixed,
+    scan,
+    scan_one,
+)
+from vedette.filters.probes.kernels.automaton_build import LONGEST_GRAM, LiteralTable, build
 
 HOLDS = {
     ANYWHERE: lambda value, literal: literal in value,
@@ -20,11 +30,11 @@ HOLDS = {
 }
 
 
-def literals_of(wanted: Mapping[bytes, Sequence[tuple[int, int]]]) -> Literals:
+def literals_of(wanted: Mapping[bytes, Sequence[tuple[int, int]]]) -> LiteralTable:
     """Literals with their (mode, target) pairs as arrays."""
     ordered = sorted(wanted)
     runs = [[target for mode, target in wanted[text] if mode == wish] for text in ordered for wish in range(MODES)]
-    return Literals(
+    return LiteralTable(
         np.frombuffer(b"".join(ordered), np.uint8),
         np.cumsum([0, *map(len, ordered)], dtype=np.int64),
         np.cumsum([0, *map(len, runs)], dtype=np.int64),

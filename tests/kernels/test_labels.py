@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.kernels.labels import Joined, Labels, joined, padded
-from vedette.kernels.rows import Rows
+from vedette.filters.kernels.labels import JoinedTexts, Labels, joined, padded
+from vedette.filters.kernels.match_rows import MatchRows
 
 
 def _labels(texts: list[str]) -> Labels:
@@ -19,11 +19,11 @@ def _labels(texts: list[str]) -> Labels:
     return labels
 
 
-def _rows(events: list[list[int]]) -> Rows:
-    return Rows(np.cumsum([0, *map(len, events)]), np.array([n for row in events for n in row], np.int32))
+def _rows(events: list[list[int]]) -> MatchRows:
+    return MatchRows(np.cumsum([0, *map(len, events)]), np.array([n for row in events for n in row], np.int32))
 
 
-def _told(parts: Iterable[Joined], most: int) -> list[str]:
+def _told(parts: Iterable[JoinedTexts], most: int) -> list[str]:
     """The texts of all parts, none of which is too long."""
     found: list[str] = []
     for part in parts:

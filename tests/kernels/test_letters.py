@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.kernels.letters import beyond_ascii, eight_bytes, four_bytes, lowered_ascii
+from vedette.filters.probes.kernels.utf8_text import beyond_ascii, eight_bytes, four_bytes, lowered_ascii
 
 some_bytes = st.binary(max_size=40) | st.text("aAzZ@[`{09é", max_size=40).map(str.encode)
 

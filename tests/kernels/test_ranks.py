@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.kernels.ranks import rank_steps, ranks_of
+from vedette.filters.kernels.ranks import rank_steps, ranks_of
 
 _INT64 = st.integers(-(2**63), 2**63 - 1)
 

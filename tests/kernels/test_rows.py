@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.kernels.bundles import Pairs
-from vedette.kernels.rows import Rows, events_of, rows_of, side_by_side
+from vedette.filters.kernels.match_rows import MatchRows, events_of, rows_of, side_by_side
+from vedette.kernels.bundles import ConjunctionPairs
 
 _EVENTS, _CONJUNCTIONS = 5, 130
 _PAIRS = st.sets(st.tuples(st.integers(0, _EVENTS - 1), st.integers(0, _CONJUNCTIONS - 1)), max_size=60)
 
 
-def _listed(rows: Rows) -> list[list[int]]:
+def _listed(rows: MatchRows) -> list[list[int]]:
     return [rows.subscription[a:b].tolist() for a, b in zip(rows.start[:-1], rows.start[1:], strict=True)]
 
 
@@ -30,7 +30,7 @@ def test_rows_are_the_living_owners_once_each(
         alive[ordinal // 64] &= ~np.uint64(1 << (ordinal % 64))
     event, conjunction = (np.array([pair[i] for pair in listed], np.int32) for i in range(2))
     rows = rows_of(
-        Pairs(event, conjunction),
+        ConjunctionPairs(event, conjunction),
         _EVENTS,
         _CONJUNCTIONS,
         owner=owner,
@@ -61,7 +61,7 @@ def test_a_veto_takes_its_owner_away(
     event, conjunction = (np.array([pair[i] for pair in sorted(pairs)], np.int32) for i in range(2))
     marked = np.zeros(_CONJUNCTIONS, np.bool_)
     marked[list(vetoes)] = True
-    found = Pairs(event, conjunction.copy())
+    found = ConjunctionPairs(event, conjunction.copy())
     rows = rows_of(found, _EVENTS, _CONJUNCTIONS, owner=owner, alive=alive, repeats=twice, ordered=False, vetoes=marked)
     assert found.conjunction.tolist() == conjunction.tolist()
     wanted = []
@@ -78,14 +78,16 @@ def test_many_subscriptions_take_several_passes() -> None:
     event = random.integers(0, 40, 500).astype(np.int32)
     conjunction = random.permutation(5_000_000)[:500].astype(np.int32)
     nothing, everyone = np.zeros(0, np.int32), np.zeros(0, np.uint64)
-    rows = rows_of(Pairs(event, conjunction), 40, 5_000_000, owner=nothing, alive=everyone, repeats=False, ordered=True)
+    rows = rows_of(
+        ConjunctionPairs(event, conjunction), 40, 5_000_000, owner=nothing, alive=everyone, repeats=False, ordered=True
+    )
     assert _listed(rows) == [sorted(conjunction[event == e].tolist()) for e in range(40)]
 
 
 @pytest.mark.interpreted
 def test_two_sets_side_by_side() -> None:
-    first = Rows(np.array([0, 2, 2, 3]), np.array([1, 4, 0], np.int32))
-    second = Rows(np.array([0, 1, 2, 2]), np.array([0, 3], np.int32))
+    first = MatchRows(np.array([0, 2, 2, 3]), np.array([1, 4, 0], np.int32))
+    second = MatchRows(np.array([0, 1, 2, 2]), np.array([0, 3], np.int32))
     both = side_by_side(first, second, 10)
     assert _listed(both) == [[1, 4, 10], [13], [0]]
     assert events_of(both, 100).tolist() == [100, 100, 100, 101, 102]

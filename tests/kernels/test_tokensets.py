@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.kernels.tokensets import (
-    Lists,
-    Sets,
+from vedette.filters.probes.kernels.tokensets import (
+    ElementLists,
     TokensOfTests,
+    ValueTokenSets,
     by_value,
     distinct_lists,
     sets_of_values,
@@ -23,7 +23,7 @@ def ragged(rows: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
     return start, np.array([item for row in rows for item in row], np.int32)
 
 
-def unpacked(sets: Sets) -> list[list[int]]:
+def unpacked(sets: ValueTokenSets) -> list[list[int]]:
     return [
         [] if number < 0 else sets.tokens[sets.start[number] : sets.start[number + 1]].tolist()
         for number in sets.number.tolist()
@@ -63,7 +63,7 @@ def test_by_value(pairs: list[tuple[int, int]]) -> None:
 def test_distinct_lists(rows: list[list[int] | None]) -> None:
     start, elements = ragged([row or [] for row in rows])
     present = np.array([row is not None for row in rows], np.bool_)
-    number, lists = distinct_lists(Lists(start, elements), present)
+    number, lists = distinct_lists(ElementLists(start, elements), present)
     kept = [lists.elements[low:high].tolist() for low, high in zip(lists.start[:-1], lists.start[1:], strict=True)]
     assert [None if one < 0 else kept[one] for one in number.tolist()] == rows
     assert len(kept) == len({tuple(row) for row in kept})

@@ -9,17 +9,25 @@ from hypothesis import strategies as st
 
 from tests.code_space import Predicate, batch_of, rank_predicates, table_of
 from tests.naive import holds
-from vedette.kernels.tree_layout import EQUALITY, RANGES, TOKEN_TESTS, Form, Trie, lay_out, next_uncovered
-from vedette.kernels.tree_nodes import CHILD, NONE, VALUE, find_slot
-from vedette.kernels.tree_order import simplify
+from vedette.filters.tree.kernels.tree_layout import (
+    EQUALITY,
+    RANGES,
+    TOKEN_TESTS,
+    TreeLayoutOptions,
+    TrieArrays,
+    lay_out,
+    next_uncovered,
+)
+from vedette.filters.tree.kernels.tree_nodes import CHILD, NONE, VALUE, find_slot
+from vedette.filters.tree.kernels.tree_order import simplify
 
 HIGHEST = 3
 
 
-def fan(edges: list[tuple[int, int, int]]) -> Trie:
+def fan(edges: list[tuple[int, int, int]]) -> TrieArrays:
     """One root with these children, each with a conjunction of its own."""
     count = len(edges)
-    return Trie(
+    return TrieArrays(
         np.array([-1, *(position for position, _, _ in edges)], np.int32),
         np.array([0, *(low for _, low, _ in edges)], np.int32),
         np.array([0, *(width for _, _, width in edges)], np.uint32),
@@ -33,7 +41,7 @@ def fan(edges: list[tuple[int, int, int]]) -> Trie:
 @given(st.sets(st.integers(-1, 2**31 - 1) | st.integers(-1, 20), min_size=2, max_size=60))
 def test_every_value_is_found_in_its_slot_and_no_other_is(values: set[int]) -> None:
     ordered = sorted(values)
-    form = Form(np.array([4], np.int32), np.array([EQUALITY], np.int8), 1, False)
+    form = TreeLayoutOptions(np.array([4], np.int32), np.array([EQUALITY], np.int8), 1, False)
     layout = lay_out(fan([(0, value, 0) for value in ordered]), 1, form)
     _, start, bits, star = layout.nodes[0].tolist()
     assert star == NONE

@@ -7,25 +7,25 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.matching.probes.oracle import like_holds
-from vedette.kernels.wildcards import ANY_TEXT, ONE_CHARACTER, Programs, character_length, like
-from vedette.language.likes import Wildcard, pattern_of, pieces
+from tests.filters.probes.oracle import like_holds
+from vedette.filters.probes.kernels.wildcards import ANY_TEXT, ONE_CHARACTER, WildcardPrograms, character_length, like
+from vedette.language.likes import LikeWildcard, pattern_of, pieces
 
-OPERATIONS = {Wildcard.ANY: ANY_TEXT, Wildcard.ONE: ONE_CHARACTER}
+OPERATIONS = {LikeWildcard.ANY: ANY_TEXT, LikeWildcard.ONE: ONE_CHARACTER}
 
 
-def programs_of(patterns: list[str]) -> Programs:
+def programs_of(patterns: list[str]) -> WildcardPrograms:
     made: list[list[int]] = []
     for pattern in patterns:
         made.append([])
         for piece in pieces(pattern):
-            made[-1] += [OPERATIONS[piece]] if isinstance(piece, Wildcard) else piece.encode()
+            made[-1] += [OPERATIONS[piece]] if isinstance(piece, LikeWildcard) else piece.encode()
     start = np.cumsum([0, *map(len, made)], dtype=np.int64)
-    return Programs(start, np.array([operation for program in made for operation in program], np.int16))
+    return WildcardPrograms(start, np.array([operation for program in made for operation in program], np.int16))
 
 
 few = st.text("aé€😀b", max_size=10)
-patterns = st.lists(few | st.sampled_from(list(Wildcard)), max_size=6).map(pattern_of)
+patterns = st.lists(few | st.sampled_from(list(LikeWildcard)), max_size=6).map(pattern_of)
 values = few.map(str.encode) | st.binary(max_size=8) | st.text("a€", max_size=40).map(str.encode)
 
 

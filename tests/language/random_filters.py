@@ -24,11 +24,11 @@ from vedette.language.ast import (
     Not,
     Or,
     Point,
-    Quantified,
+    QuantifiedAttribute,
     Range,
     Region,
     TextTest,
-    Truth,
+    TruthLiteral,
     Within,
 )
 from vedette.schema.schema import Schema
@@ -133,10 +133,10 @@ LISTS = ("li", "ls", "la", "lp")
 
 
 @st.composite
-def operands(draw: st.DrawFn, paths: tuple[str, ...]) -> tuple[str, Attribute | Quantified]:
+def operands(draw: st.DrawFn, paths: tuple[str, ...]) -> tuple[str, Attribute | QuantifiedAttribute]:
     path = draw(st.sampled_from(paths))
     if path in LISTS:
-        return path, Quantified(draw(st.sampled_from(["any", "all"])), Attribute(path))
+        return path, QuantifiedAttribute(draw(st.sampled_from(["any", "all"])), Attribute(path))
     return path, Attribute(path)
 
 
@@ -213,7 +213,7 @@ def places(draw: st.DrawFn) -> Filter:
 def null_tests(draw: st.DrawFn) -> Filter:
     path = draw(st.sampled_from(list(SCHEMA)))
     if path in ("li", "ls", "la") and draw(st.booleans()):
-        return IsNull(Quantified(draw(st.sampled_from(["any", "all"])), Attribute(path)))
+        return IsNull(QuantifiedAttribute(draw(st.sampled_from(["any", "all"])), Attribute(path)))
     return IsNull(Attribute(path))
 
 
@@ -230,7 +230,7 @@ ATOMS: st.SearchStrategy[Filter] = st.one_of(
     networks(),
     places(),
     null_tests(),
-    st.builds(Truth, st.sampled_from([True, False, None])),
+    st.builds(TruthLiteral, st.sampled_from([True, False, None])),
 )
 
 

@@ -7,6 +7,8 @@ import ipaddress
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from vedette.errors import FilterError
 from vedette.language.ast import (
@@ -20,14 +22,14 @@ from vedette.language.ast import (
     Literal,
     Near,
     Point,
-    Quantified,
+    QuantifiedAttribute,
     Range,
     Region,
     TextTest,
     Within,
 )
 from vedette.language.check import check
-from vedette.language.checked import AndPart, Atom, PairAtom, Residual, TruthPart, leaves
+from vedette.language.checked_tree import AndPart, Atom, PairAtom, Residual, TruthPart, leaves
 from vedette.language.parser import parse
 from vedette.schema.columns import Column
 from vedette.schema.schema import Schema
@@ -124,7 +126,7 @@ def test_ranges_and_lists_are_coerced_throughout() -> None:
 
 def test_contains_on_a_list_asks_for_an_equal_element() -> None:
     found = atom("scores contains 5")
-    assert found.test == Comparison(Quantified("any", Attribute("scores")), Comparator.EQ, Literal(5))
+    assert found.test == Comparison(QuantifiedAttribute("any", Attribute("scores")), Comparator.EQ, Literal(5))
     assert found.quantifier == "any"
     without_case = atom("tags icontains 'A%'").test
     assert isinstance(without_case, TextTest)
@@ -333,3 +335,62 @@ def test_values_of_other_steps_are_join_variables(text: str, message: str, hint:
         check(parse(text), SCHEMA, text)
     assert caught.value.hint is not None
     assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "hint"),
+    [
+        ('"Order ID" = 5', '"Order ID"', "`Order ID` = 5"),
+        ("\"type\" = 'PushEvent'", '"type"', "`type` = 'PushEvent'"),
+        ("'PushEvent' = \"type\"", '"type"', "`type`"),
+        ('price > 5 and "type" = "PushEvent"', '"type"', '`type` = "PushEvent"'),
+        ('not ("a`b" between 1 and 5)', '"a`b"', "`a``b` between 1 and 5"),
+        ('"say ""hi""" <=> null', '"say ""hi"""', '`say "hi"` <=> null'),
+        ('"Order ID" in (5, 6)', '"Order ID"', "`Order ID` in (5, 6)"),
+        ("\"name\" like 'x%'", '"name"', "`name` like 'x%'"),
+        ('"name" is not null', '"name"', "`name` is not null"),
+        ("\"from\" in cidr '10.0.0.0/8'", '"from"', "`from` in cidr '10.0.0.0/8'"),
+        ('"place" within 5 km of point(1, 2)', '"place"', "`place` within 5 km of point(1, 2)"),
+        ('"n" + 1 > 5', '"n"', "`n` + 1 > 5"),
+        ("'m' between \"a\" and 'z'", '"a"', "`a`"),
+        ("[\"type\" = 'x'] ; [price > 1]", '"type"', "`type` = 'x'"),
+        ('"type" = ' + "'" + "x" * 100 + "'", '"type"', "`type`"),
+    ],
+)
+def test_a_name_in_double_quotes_is_refused_where_nothing_else_is_tested(text: str, place: str, hint: str) -> None:
+    for schema in (None, OPEN, SCHEMA):
+        with pytest.raises(FilterError, match="this test has no attribute") as caught:
+            check(parse(text), schema, text)
+        assert text[caught.value.start : caught.value.end] == place
+        assert caught.value.hint == f"a name stands in backticks: {hint}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'issue = "id"',
+        '"id" = issue',
+        'issue in ("a", "b")',
+        'issue like "a%"',
+        'issue between "a" and "z"',
+        "'m' between \"a\" and issue",
+        'locIn("Bronx")',
+        'people(?who) and ?who = "Ann"',
+        "'a' = 'b'",
+        "\"\" = ''",
+        "1 = 1",
+        '[issue = "id"] ; [issue = $x and "id" = issue] ; [issue = $x]',
+    ],
+)
+def test_a_text_in_double_quotes_beside_an_attribute_or_a_variable_is_a_text(text: str) -> None:
+    check(parse(text), SCHEMA, text)
+
+
+@given(st.text(min_size=1, max_size=30).filter(lambda name: "\0" not in name))
+def test_the_name_that_is_proposed_is_the_one_that_was_meant(name: str) -> None:
+    text = f'"{name.replace(chr(34), chr(34) * 2)}" = 5'
+    with pytest.raises(FilterError) as caught:
+        check(parse(text), None, text)
+    proposed = str(caught.value.hint).removeprefix("a name stands in backticks: ").removesuffix(" = 5")
+    comparison = parse(f"{proposed} = 5")
+    assert comparison == Comparison(Attribute(name), Comparator.EQ, Literal(5))

@@ -24,7 +24,7 @@ from vedette.language.ast import (
     Or,
     Range,
     TextTest,
-    Truth,
+    TruthLiteral,
 )
 from vedette.language.check import check
 from vedette.language.evaluate import evaluate
@@ -95,7 +95,7 @@ def sql(node: Any) -> str:
         return node.path
     if isinstance(node, Literal):
         return constant(node.value)
-    if isinstance(node, Truth):
+    if isinstance(node, TruthLiteral):
         return constant(node.value)
     if isinstance(node, Comparison):
         op = "IS NOT DISTINCT FROM" if node.op is Comparator.SAME else node.op.value

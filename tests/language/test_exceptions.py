@@ -12,12 +12,12 @@ from tests.language.brute_force import holds
 from tests.language.random_filters import ATOMS, FILTERS, SCHEMA, random_events
 from tests.vetoes import everywhere
 from vedette.errors import LimitError
-from vedette.language import exceptions, limits
+from vedette.language import limits, vetoes
 from vedette.language.ast import And, Filter, Not, Or
 from vedette.language.check import check
 from vedette.language.complements import complement_of
 from vedette.language.evaluate import evaluate
-from vedette.language.forms import All, Form, distributed
+from vedette.language.forms import AndForm, Form, distributed
 from vedette.language.normalform import NormalForm
 from vedette.language.normalise import _form, normalise
 from vedette.language.parser import parse
@@ -54,7 +54,7 @@ EXCEPTED = st.recursive(ATOMS, _excepted, max_leaves=12)
 @given(filter_=st.one_of(EXCEPTED, FILTERS), first=st.integers(0, 219))
 def test_vetoes_agree_with_evaluate(kept: int, filter_: Filter, first: int) -> None:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(exceptions, "KEPT", kept)
+        patched.setattr(vetoes, "KEPT", kept)
         checked, negated = check(filter_, SCHEMA), check(Not(filter_), SCHEMA)
         form, opposite = normalise(checked), normalise(negated)
     for event in EVENTS[first : first + 20]:
@@ -64,7 +64,7 @@ def test_vetoes_agree_with_evaluate(kept: int, filter_: Filter, first: int) -> N
 
 
 def _flat(form: Form) -> NormalForm:
-    return NormalForm(tuple(distributed([form] if isinstance(form, All) else form)))
+    return NormalForm(tuple(distributed([form] if isinstance(form, AndForm) else form)))
 
 
 @settings(deadline=None)
@@ -145,7 +145,7 @@ def test_what_few_events_satisfy_is_distributed() -> None:
     assert len(found.vetoes) == 10
     many = " and ".join(f"(a{n} = 1 or b{n} = 1)" for n in range(100))
     found = form(many, WIDE)
-    assert len(found.conjunctions) == exceptions.KEPT == 32
+    assert len(found.conjunctions) == vetoes.KEPT == 32
     # That neither is so holds for most events: it is asked of those only that the rest holds for.
     assert len(found.vetoes) == 95 * 32
     assert all(len(veto.values) == 7 for veto in found.vetoes)

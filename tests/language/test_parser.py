@@ -10,7 +10,7 @@ import pytest
 from tests.language.cases import pairs
 from vedette.errors import FilterError
 from vedette.language import ast
-from vedette.language.ast import Attribute, Comparator, Comparison, Literal, Not, Quantified
+from vedette.language.ast import Attribute, Comparator, Comparison, Literal, Not, QuantifiedAttribute
 from vedette.language.parser import parse, parse_filter
 from vedette.language.render import render
 
@@ -125,8 +125,8 @@ def test_parentheses_keep_what_they_group() -> None:
 
 def test_a_value_alone_is_a_condition_if_it_can_be_one() -> None:
     assert parse("flag") == Comparison(Attribute("flag"), Comparator.EQ, Literal(True))
-    assert parse("(true)") == ast.Truth(True)
-    assert parse("null") == ast.Truth(None)
+    assert parse("(true)") == ast.TruthLiteral(True)
+    assert parse("null") == ast.TruthLiteral(None)
 
 
 def test_constants_on_the_left_stay_there() -> None:
@@ -201,7 +201,7 @@ def test_a_box_is_a_region() -> None:
 
 
 def test_a_quantifier_reaches_over_the_negation_behind_it() -> None:
-    every, some = (Quantified(one, Attribute("x")) for one in ("all", "any"))
+    every, some = (QuantifiedAttribute(one, Attribute("x")) for one in ("all", "any"))
     items = (Literal(1), Literal(2))
     assert parse("any(x) not in (1, 2)") == Not(ast.In(every, items))
     assert parse("all(x) not in (1, 2)") == Not(ast.In(some, items))

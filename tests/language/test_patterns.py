@@ -7,7 +7,7 @@ import pytest
 from tests.language.cases import pairs
 from vedette.errors import FilterError
 from vedette.language import ast
-from vedette.language.ast import Absent, Attribute, Comparator, Comparison, Composite, Literal, Sequence, Step
+from vedette.language.ast import Absence, Attribute, Comparator, Comparison, Composite, Literal, Sequence, Step
 from vedette.language.parser import parse
 from vedette.language.render import render
 
@@ -31,17 +31,17 @@ def test_a_sequence_keeps_its_links() -> None:
 def test_sequences_bind_more_tightly_than_and_and_and_than_or() -> None:
     a, b, c, d = (step(name) for name in "abcd")
     assert parse("[a] ; [b] and [c] or [d]") == Composite(
-        ast.Either((ast.Every((Sequence((a, b), (";",)), c)), d)),
+        ast.PatternOr((ast.PatternAnd((Sequence((a, b), (";",)), c)), d)),
     )
 
 
 def test_repetition_and_conditions_belong_to_what_stands_before_them() -> None:
     condition = ast.TimeCondition("b", "a", Comparator.LT, 300_000_000)
     assert parse("a:[a] ; b:[b] @ (t(b) - t(a) < 5 min)") == Composite(
-        Sequence((step("a", "a"), ast.Conditioned(step("b", "b"), (condition,))), (";",))
+        Sequence((step("a", "a"), ast.TimedPattern(step("b", "b"), (condition,))), (";",))
     )
     assert parse("(a:[a] ; b:[b]) @ (t(b) - t(a) < 5 min)") == Composite(
-        ast.Conditioned(Sequence((step("a", "a"), step("b", "b")), (";",)), (condition,))
+        ast.TimedPattern(Sequence((step("a", "a"), step("b", "b")), (";",)), (condition,))
     )
     assert parse("[a] , [b]{2,3}") == Composite(Sequence((step("a"), ast.Repeat(step("b"), 2, 3)), (",",)))
 
@@ -68,20 +68,20 @@ def test_lengths_of_time(text: str, microseconds: int) -> None:
     assert isinstance(found, Composite)
     assert isinstance(found.pattern, Sequence)
     conditioned = found.pattern.parts[1]
-    assert isinstance(conditioned, ast.Conditioned)
+    assert isinstance(conditioned, ast.TimedPattern)
     assert conditioned.conditions == (ast.TimeCondition("b", "a", Comparator.GE, microseconds),)
 
 
 def test_absolute_times_count_from_1970() -> None:
     found = parse("a:[a] @ (t(a) < timestamp '1970-01-01T00:00:01Z')")
     assert found == Composite(
-        ast.Conditioned(step("a", "a"), (ast.TimeCondition("a", None, Comparator.LT, 1_000_000),))
+        ast.TimedPattern(step("a", "a"), (ast.TimeCondition("a", None, Comparator.LT, 1_000_000),))
     )
 
 
 def test_absence_stands_between_two_steps() -> None:
     assert parse("[a] ; not [b] ; [c]") == Composite(
-        Sequence((step("a"), Absent(step("b")), step("c")), (";", ";")),
+        Sequence((step("a"), Absence(step("b")), step("c")), (";", ";")),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.seeds import EXAMPLES
 from vedette.language.valuesets import (
     EVERYTHING,
     NOTHING,
@@ -74,7 +75,7 @@ def test_many_are_intersected_as_two_are(several: list[ValueSet[int]]) -> None:
 
 
 @given(pairs)
-@settings(max_examples=2_000)
+@settings(max_examples=4 * EXAMPLES)
 def test_a_subset_is_all_of_what_both_have(pair: tuple[ValueSet[Any], ValueSet[Any]]) -> None:
     left, right = pair
     for one, other in ((left, right), (intersection(left, right), right), (left, union(left, right))):

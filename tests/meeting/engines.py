@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import TypeAlias
 
 import duckdb
@@ -12,11 +15,16 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 import vedette as vd
+from tests.cli.session import vedette, write_lines
 from tests.meeting.oracle import Pairs
+from tests.service.running import settings_in
+from tests.waiting import until
+from vedette.engine.offers import StreamOffer
+from vedette.engine.step import EventBatch
 from vedette.meeting import queries
-from vedette.meeting.allowed import meets
+from vedette.meeting.allowed_values import meets
+from vedette.meeting.constraint_parser import Constraint, Disjunct, read_constraint
 from vedette.meeting.direction import Direction
-from vedette.meeting.reading import Constraint, Disjunct, read_constraint
 from vedette.meeting.relations import Id, relations
 from vedette.schema.schema import Schema
 from vedette.spark.meeting.meet import Strategy
@@ -98,6 +106,66 @@ def standing(publications: Texts, subscriptions: Texts, schema: Schema, directio
     return told
 
 
+def in_a_stream(publications: Texts, subscriptions: Texts, schema: Schema, direction: Direction) -> Pairs:
+    """Offers and those who want them in a stream of the engine: half of the wants come when all offers stand."""
+    with vd.Subscriptions(schema).live() as live, live.stream(direction=direction) as stream:
+        wants = [{"id": id_, "when": text, "to": "offers"} for id_, text in subscriptions.items()]
+        half = len(wants) // 2
+        live.add_many([{"id": "beside", "when": "not exists i" if "i" in schema else "true"}, *wants[:half]])
+        first = stream.step(EventBatch(offers=[StreamOffer(id_, text) for id_, text in publications.items()]))
+        live.add_many(wants[half:])
+        told = [*first.dicts(), *stream.step(EventBatch()).dicts()]
+    assert {one["kind"] for one in told} <= {"meeting"}
+    return once_each((one["event"], one["subscription"]) for one in told)
+
+
+def on_the_command_line(publications: Texts, subscriptions: Texts, schema: Schema, direction: Direction) -> Pairs:
+    """`vedette meet` of two files."""
+    with TemporaryDirectory() as folder:
+        sides = []
+        for name, texts in (("offers", publications), ("wants", subscriptions)):
+            sides.append(write_lines(Path(folder, f"{name}.jsonl"), [{"id": i, "when": w} for i, w in texts.items()]))
+        Path(folder, "schema.yaml").write_text(str(schema))
+        options = ["--schema", Path(folder, "schema.yaml"), "--direction", direction, "--quiet"]
+        result = vedette("meet", *sides, "-o", "-", *options)
+        assert result.exit_code == 0, result.output
+        rows = [json.loads(line) for line in result.stdout.splitlines()]
+    return once_each((row["publication"], row["subscription"]) for row in rows)
+
+
+def in_the_service(publications: Texts, subscriptions: Texts, schema: Schema, direction: Direction) -> Pairs:
+    """Offers and wants over its database; it knows one direction. Half of the wants come when all offers stand."""
+    from vedette.service.service import Service
+    from vedette.service.subscription_registry import SubscriptionRequest
+
+    assert direction == "publication"
+    with TemporaryDirectory() as folder:
+        attributes = {path: schema.spelling(path) for path in schema}
+        settings = settings_in(Path(folder), streams={"default": {"schema": attributes}}, limits={"queue": 100_000})
+        told: list[tuple[str, str]] = []
+        with Service(settings) as service:
+            tenant = service.tenants.add("acme")
+            numbers: dict[int, str] = {}
+            offered: dict[str, str] = {}
+            wants = list(subscriptions.items())
+            half = len(wants) // 2
+
+            def want(some: Iterable[tuple[str, str]]) -> None:
+                for id_, text in some:
+                    made = service.registry.subscribe(tenant, SubscriptionRequest(text, want=True))
+                    numbers[made.subscription.number] = id_
+
+            want(wants[:half])
+            for id_, text in publications.items():
+                offered[service.market.offer(tenant, "default", text)[0].id] = id_
+            want(wants[half:])
+            until(lambda: not service.market.behind)
+            for number, id_ in numbers.items():
+                for one in service.outbox.pending(number, 0, 1_000_000):
+                    told.append((offered[json.loads(one.body)["offer"]["id"]], id_))
+    return once_each(told)
+
+
 # The types of which the relations of the paper can speak, but for places, of which they know rectangles.
 RELATIONAL = frozenset({"int", "float", "string", "bool", "timestamp", "date", "ip"})
 
@@ -129,4 +197,34 @@ def on_spark(spark: SparkSession, strategy: Strategy) -> Engine:
     return engine
 
 
-IN_PROCESS: dict[str, Engine] = {"obvious": obvious, "local": local, "standing": standing}
+def in_a_spark_stream(spark: SparkSession) -> Engine:
+    """Offers come in files, one a micro-batch, and meet those who want them without any state."""
+
+    def engine(publications: Texts, subscriptions: Texts, schema: Schema, direction: Direction) -> Pairs:
+        found: list[tuple[str, str]] = []
+        offers = [{"id": id_, "when": when} for id_, when in publications.items()]
+        with TemporaryDirectory() as folder:
+            place = Path(folder, "offers")
+            place.mkdir()
+            for number in range(2):
+                write_lines(place / f"{number}.json", offers[number::2])
+            reader = spark.readStream.schema("id string, when string").option("maxFilesPerTrigger", 1)
+            stream = spark_meet(reader.json(str(place)), dict(subscriptions), schema=schema, direction=direction)
+            assert stream.isStreaming
+            query = (
+                stream.writeStream.foreachBatch(
+                    lambda rows, number: found.extend((row.publication, row.subscription) for row in rows.collect())
+                )
+                .option("checkpointLocation", str(Path(folder, "checkpoint")))
+                .trigger(availableNow=True)
+                .start()
+            )
+            query.awaitTermination()
+            assert len(query.recentProgress) > 1
+            assert not any(progress.stateOperators for progress in query.recentProgress)
+        return once_each(found)
+
+    return engine
+
+
+IN_PROCESS: dict[str, Engine] = {"obvious": obvious, "local": local, "standing": standing, "a stream": in_a_stream}

@@ -290,6 +290,8 @@ def case(seed: int, count: int = 24, kinds: frozenset[str] | None = None) -> Cas
     attributes = random.sample(known, min(len(known), random.choice([1, 2, 3, 4, 6])))
     writer = Writer(random, SCHEMA, attributes)
     texts = [writer.constraint() for _ in range(2 * count)]
+    if kinds is not None:  # the relations of the paper, whose columns of floats have no integers between them
+        texts = [text for text in texts if "900719925474099" not in text]
     oracle = Oracle(SCHEMA, texts)
     # Few of them cannot be true; those of one side stay on it, so that the sides are not of one size.
     sides = [

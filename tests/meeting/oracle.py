@@ -77,7 +77,7 @@ def _is_so(test: Test, schema: Schema) -> bool:
 def _attributes(node: ast.Filter) -> Iterator[ast.Attribute]:
     for name in ("left", "right", "operand"):
         operand = getattr(node, name, None)
-        if isinstance(operand, ast.Quantified):
+        if isinstance(operand, ast.QuantifiedAttribute):
             yield operand.attribute
         elif isinstance(operand, ast.Attribute):
             yield operand

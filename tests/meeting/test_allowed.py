@@ -13,14 +13,14 @@ from tests.meeting.oracle import Oracle
 from vedette.language.ast import Point, Region
 from vedette.language.evaluate import EARTH_RADIUS
 from vedette.language.valuesets import NULL, PRESENT, between
-from vedette.meeting.allowed import Allowed, Area, Disc, Elements, meets, places_meet
-from vedette.meeting.reading import read_constraint
+from vedette.meeting.allowed_values import AllowedValues, Area, Disc, Elements, meets, places_meet
+from vedette.meeting.constraint_parser import read_constraint
 
 ONE, TWO, BOTH = between(1, 2), between(2, 3), between(1, 3)
 DEGREE = EARTH_RADIUS * 3.141592653589793 / 180
 
 
-def either_way(one: Allowed, other: Allowed) -> bool:
+def either_way(one: AllowedValues, other: AllowedValues) -> bool:
     """Whether they meet, which does not depend on who comes first."""
     found = meets(one, other)
     assert meets(other, one) is found
@@ -32,7 +32,7 @@ def box(west: float, south: float, east: float, north: float) -> Area:
     return Area(Region(shapely.box(west, south, east, north).wkt))
 
 
-def only(text: str) -> Allowed:
+def only(text: str) -> AllowedValues:
     """What a text with one test allows."""
     ((term,),) = (disjunct.terms for disjunct in read_constraint(text, SCHEMA).disjuncts)
     return term.allowed
@@ -109,6 +109,6 @@ def test_the_places_of_random_constraints_clearly_meet_or_do_not() -> None:
         assert found == {oracle.meet(one, other, "open")}, (one, other)
 
 
-def _scaled(place: Allowed, by: float) -> Area | Disc:
+def _scaled(place: AllowedValues, by: float) -> Area | Disc:
     assert isinstance(place, Area | Disc)
     return place if isinstance(place, Area) else Disc(place.centre, place.metres * by)

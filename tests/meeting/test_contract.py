@@ -9,7 +9,16 @@ from typing import get_args
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.meeting.engines import IN_PROCESS, RELATIONAL, Engine, on_spark, relational
+from tests.meeting.engines import (
+    IN_PROCESS,
+    RELATIONAL,
+    Engine,
+    in_a_spark_stream,
+    in_the_service,
+    on_spark,
+    on_the_command_line,
+    relational,
+)
 from tests.meeting.generate import Case, case, together
 from tests.meeting.named import CASES, SCHEMA, NamedCase
 from tests.meeting.oracle import meet
@@ -49,6 +58,16 @@ def test_random_constraints_meet_as_trying_values_says(engine: str, block: int) 
             check(IN_PROCESS[engine], case(seed), direction)
 
 
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_the_command_line_finds_the_same(direction: Direction) -> None:
+    check(on_the_command_line, together(8000, 8004), direction)
+    check_named(on_the_command_line, CASES, direction)
+
+
+def test_the_service_finds_the_same() -> None:
+    check(in_the_service, together(8000, 8002), "publication")
+
+
 @pytest.mark.parametrize("seed", range(5000, 5000 + BLOCKS, 2))
 @pytest.mark.parametrize("engine", ["local", "standing"])
 def test_sides_that_are_long_enough_for_an_index_to_matter(engine: str, seed: int) -> None:
@@ -73,6 +92,10 @@ def test_spark_finds_the_same(strategy: Strategy, direction: Direction, spark: S
     engine = on_spark(spark, strategy)
     check(engine, together(8000, 8012), direction)
     check_named(engine, CASES, direction)
+
+
+def test_a_stream_of_spark_finds_the_same(spark: SparkSession) -> None:
+    check(in_a_spark_stream(spark), together(8000, 8004), "publication")
 
 
 def test_the_random_cases_have_many_that_meet_and_many_that_do_not() -> None:

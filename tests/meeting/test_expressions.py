@@ -13,11 +13,11 @@ import pytest
 from tests.seeds import some
 from vedette.errors import FilterError, LimitError
 from vedette.language.valuesets import complement, of_intervals
-from vedette.meeting.allowed import Values
-from vedette.meeting.expressions import read_expression
+from vedette.meeting.allowed_values import Values
+from vedette.meeting.constraint_parser import Constraint, Disjunct, Term, read_constraint
+from vedette.meeting.constraint_table import AttributeSpace, ConstraintTable
+from vedette.meeting.rank_expressions import read_expression
 from vedette.meeting.ranking import Ranking
-from vedette.meeting.reading import Constraint, Disjunct, Term, read_constraint
-from vedette.meeting.table import Space, Table
 from vedette.schema.columns import Column
 from vedette.schema.schema import Schema
 from vedette.schema.types import INT
@@ -45,8 +45,8 @@ def scored(by: str, one: str, other: str, schema: Schema = SCHEMA) -> float:
 
 
 def _score(by: str, one: Constraint, other: Constraint, schema: Schema = SCHEMA) -> float:
-    space = Space()
-    tables = (Table.of([each], space) for each in (one, other))
+    space = AttributeSpace()
+    tables = (ConstraintTable.of([each], space) for each in (one, other))
     (found,) = Ranking.of(by, "publication", schema).scores(*tables, np.array([0]), np.array([0]))
     return float(found)
 

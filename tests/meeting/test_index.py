@@ -11,13 +11,13 @@ import pytest
 from tests.meeting.engines import local, obvious
 from tests.meeting.generate import case
 from vedette.errors import FilterError
-from vedette.kernels.meet_rows import ALL, ANY, PLACE, SET
-from vedette.meeting import index as index_module
+from vedette.meeting import meeting_index as index_module
+from vedette.meeting.constraint_parser import Constraint, read_constraint
+from vedette.meeting.constraint_table import AttributeSpace, ConstraintTable
 from vedette.meeting.direction import DIRECTIONS, Direction
-from vedette.meeting.index import Index
-from vedette.meeting.meet import Sides
-from vedette.meeting.reading import Constraint, read_constraint
-from vedette.meeting.table import Space, Table
+from vedette.meeting.kernels.meet_rows import ALL, ANY, PLACE, SET
+from vedette.meeting.meet import MeetingTables
+from vedette.meeting.meeting_index import MeetingIndex
 from vedette.schema.columns import Column
 from vedette.schema.keys import INT_MAX, INT_MIN
 from vedette.schema.schema import Schema
@@ -42,8 +42,8 @@ def test_constraints_as_arrays() -> None:
         "true",
         "any(tags) = 'x'",
     ]
-    space = Space()
-    table = Table.of(read(texts, MIXED), space)
+    space = AttributeSpace()
+    table = ConstraintTable.of(read(texts, MIXED), space)
     assert space.attributes == ["tags", "x", "p"]
     assert table.owner.tolist() == [0, 1, 1, 2, 3]
     assert table.term_start.tolist() == [0, 2, 3, 4, 4, 5]
@@ -58,19 +58,21 @@ def test_constraints_as_arrays() -> None:
 
 
 def test_texts_are_in_slots_between_the_bounds_of_all_of_them() -> None:
-    space = Space()
+    space = AttributeSpace()
     texts = read(["s < 'b'", "s >= 'b' and s < 'd'", "s = 'c'", "s is not null"], MIXED)
-    table = Table.of(texts, space)
+    table = ConstraintTable.of(texts, space)
     assert table.slots == {0: [b"b", b"c", b"c\0", b"d"]}
     assert list(zip(table.low.tolist(), table.last.tolist(), strict=True))[:3] == [(0, 0), (1, 3), (2, 2)]
     # What probes say falls into the slots of the side that they probe.
-    probes = Table.of(read(["s = 'bb'", "s > 'c' and s < 'e'", "all(tags) like 'a%'"], MIXED), space, table.slots)
+    probes = ConstraintTable.of(
+        read(["s = 'bb'", "s > 'c' and s < 'e'", "all(tags) like 'a%'"], MIXED), space, table.slots
+    )
     assert list(zip(probes.low.tolist(), probes.last.tolist(), strict=True))[:2] == [(1, 1), (3, 4)]
     assert probes.sort.tolist() == [SET, SET, ALL]
 
 
 def test_an_attribute_has_one_type() -> None:
-    space = Space()
+    space = AttributeSpace()
     assert space.number(Column("x", INT, "x")) == 0  # only its presence is asked for
     assert space.number(Column("x", FLOAT)) == 0
     assert space.number(Column("x", INT, "x")) == 0
@@ -150,11 +152,11 @@ def test_either_side_may_stand(direction: Direction) -> None:
     publications, subscriptions = (
         read(list(texts.values()), given.schema) for texts in (given.publications, given.subscriptions)
     )
-    space = Space()
+    space = AttributeSpace()
     slots = space.slots([*publications, *subscriptions])
-    tables = Table.of(publications, space, slots), Table.of(subscriptions, space, slots)
-    probe, met = Index(tables[1]).pairs(tables[0], direction, "subscription")
-    other_probe, other_met = Index(tables[0]).pairs(tables[1], direction, "publication")
+    tables = ConstraintTable.of(publications, space, slots), ConstraintTable.of(subscriptions, space, slots)
+    probe, met = MeetingIndex(tables[1]).pairs(tables[0], direction, "subscription")
+    other_probe, other_met = MeetingIndex(tables[0]).pairs(tables[1], direction, "publication")
     pairs = list(zip(probe.tolist(), met.tolist(), strict=True))
     assert len(pairs) == len(set(pairs)) > 0
     assert set(pairs) == set(zip(other_met.tolist(), other_probe.tolist(), strict=True))
@@ -170,12 +172,12 @@ def test_pairs_that_do_not_fit_into_the_room_at_once(direction: Direction, monke
 
 
 def test_attributes_that_became_known_after_the_index_was_made() -> None:
-    space = Space()
-    standing = Index(Table.of(read(["x = 1", "true"], MIXED), space))
+    space = AttributeSpace()
+    standing = MeetingIndex(ConstraintTable.of(read(["x = 1", "true"], MIXED), space))
     for first in DIRECTIONS:  # lists are made when they are first asked for
-        standing.pairs(Table.of(read(["x = 1"], MIXED), space, standing.slots), first, "subscription")
-    late = Index(Table.of(read(["x = 1", "true"], MIXED), space))
-    probes = Table.of(read(["x = 1 and s = 'a'", "s = 'a'"], MIXED), space, standing.slots)
+        standing.pairs(ConstraintTable.of(read(["x = 1"], MIXED), space, standing.slots), first, "subscription")
+    late = MeetingIndex(ConstraintTable.of(read(["x = 1", "true"], MIXED), space))
+    probes = ConstraintTable.of(read(["x = 1 and s = 'a'", "s = 'a'"], MIXED), space, standing.slots)
     wanted: dict[Direction, list[tuple[int, int]]] = {
         "publication": [],
         "subscription": [(0, 0), (0, 1), (1, 1)],
@@ -189,7 +191,7 @@ def test_attributes_that_became_known_after_the_index_was_made() -> None:
 
 def test_one_pair_of_constraints_for_many_of_their_disjuncts() -> None:
     texts = read(["x = 1 or x < 5 or x in (1, 2)", "x > 0 or x = 1"], MIXED)
-    found = Sides.of(texts[:1], texts[1:]).pairs("publication")
+    found = MeetingTables.of(texts[:1], texts[1:]).pairs("publication")
     assert len(found.publication) == 6
     assert [each.tolist() for each in found.constraints()] == [[0], [0]]
 
@@ -199,9 +201,9 @@ def test_any_number_of_threads_may_ask() -> None:
     publications, subscriptions = (
         read(list(texts.values()), given.schema) for texts in (given.publications, given.subscriptions)
     )
-    space = Space()
-    standing = Index(Table.of(subscriptions, space))
-    probes = Table.of(publications, space, standing.slots)
+    space = AttributeSpace()
+    standing = MeetingIndex(ConstraintTable.of(subscriptions, space))
+    probes = ConstraintTable.of(publications, space, standing.slots)
     found: dict[tuple[int, Direction], list[list[int]]] = {}
 
     def ask(number: int) -> None:
@@ -213,7 +215,7 @@ def test_any_number_of_threads_may_ask() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    again = Index(Table.of(subscriptions, space))
+    again = MeetingIndex(ConstraintTable.of(subscriptions, space))
     for (_, direction), pairs in found.items():
         assert pairs == [each.tolist() for each in again.pairs(probes, direction, "subscription")]
     assert len(found) == 12

@@ -9,7 +9,7 @@ import pytest
 
 from vedette.errors import FilterError
 from vedette.meeting import inference as module
-from vedette.meeting.inference import Inference, Said, attributes_of, inferred_schema
+from vedette.meeting.inference import AttributeUse, Inference, attributes_of, inferred_schema
 
 
 def types(*texts: str) -> dict[str, str]:
@@ -157,7 +157,7 @@ def test_parts_are_merged_in_any_order(seed: int) -> None:
     for part in parts[:2]:
         merged.merge(part)
     travelled = [json.loads(json.dumps(each)) for part in (merged, *parts[2:]) for each in part.said]
-    assert Inference([Said(*each) for each in travelled]).schema() == whole
+    assert Inference([AttributeUse(*each) for each in travelled]).schema() == whole
 
 
 def test_parts_that_disagree_name_both_texts() -> None:

@@ -8,6 +8,8 @@ import pytest
 
 import vedette as vd
 from vedette.errors import FilterError, InputError
+from vedette.meeting.given import RejectedConstraint
+from vedette.schema.schema import Schema
 
 OFFERS = {"z": "x = 1", "a": "x = 2 or y = 1"}
 WANTS = {"t": "x > 0 and y > 0", "s": "x = 2 and y = 0", "r": "x = 1"}
@@ -57,6 +59,39 @@ def test_nobody() -> None:
 def test_mistakes(publications: Any, options: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         vd.meet(publications, WANTS, **options)
+
+
+@pytest.mark.parametrize("schema", [None, {"x": "int"}])
+def test_what_is_wrong_is_set_aside_where_a_list_is_given_for_it(schema: Any) -> None:
+    offers = [
+        {"id": "a", "when": "x > 1 and x < 3"},
+        {"id": "b", "when": "x > 1 and x < 2"},
+        {"id": "a", "when": "x = 2"},
+        {"id": "c", "when": "x = 'text'"},
+        {"id": "d"},
+        {"id": "e", "when": "x ="},
+        {"id": "old", "when": "x = 2", "expires": "2020-01-01"},
+        {"id": "f", "when": "x = 2"},
+    ]
+    rejects: list[RejectedConstraint] = []
+    met = vd.meet(offers, {"s": "x = 2", "t": "x = 1 and x = 2"}, schema=schema, rejects=rejects)
+    assert met["publication"].to_pylist() == ["a", "f"]
+    assert [(each.side, each.row, each.id) for each in rejects] == [
+        *(("publication", row, id_) for row, id_ in ((1, "b"), (2, "a"), (3, "c"), (4, "d"), (5, "e"))),
+        ("subscription", 1, "t"),
+    ]
+    assert "no value of x satisfies x > 1 and x < 2" in rejects[0].reason
+    rejects.clear()
+    assert vd.meet({"f": "x = 2"}, {"s": "x = 2"}, schema=schema, rejects=rejects).num_rows == 1
+    assert rejects == []
+
+
+def test_two_types_of_what_no_schema_names_are_no_error_of_all() -> None:
+    rejects: list[RejectedConstraint] = []
+    schema = Schema.of({"x": "int"}, closed=False)
+    met = vd.meet({"a": "y = 1", "b": "y = 'a'"}, {"s": "y = 1"}, schema=schema, rejects=rejects)
+    assert met["publication"].to_pylist() == ["a"]
+    assert [(each.id, "y is string here" in each.reason) for each in rejects] == [("b", True)]
 
 
 def test_what_has_expired_meets_nobody() -> None:

@@ -13,11 +13,11 @@ from tests.seeds import some
 from vedette.language.ast import Point
 from vedette.language.evaluate import distance
 from vedette.language.valuesets import NULL, ValueSet, complement, intersection, is_subset, of_intervals, union
-from vedette.meeting.allowed import Area, Disc, Elements, Place, Values, meets, places_meet
-from vedette.meeting.meet import Sides
+from vedette.meeting.allowed_values import Area, Disc, Elements, PlaceTerm, Values, meets, places_meet
+from vedette.meeting.constraint_parser import Disjunct, read_constraint
+from vedette.meeting.meet import MeetingTables
 from vedette.meeting.overlap import elements, share
 from vedette.meeting.ranking import Ranking
-from vedette.meeting.reading import Disjunct, read_constraint
 from vedette.meeting.shapes import common_place, disc_shape, shape
 from vedette.schema.keys import float_key
 from vedette.schema.schema import Schema
@@ -43,7 +43,7 @@ SCHEMA = Schema.of(
 def overlap(one: str, other: str, per: str = "publication") -> float:
     """By the arrays; the two have one disjunct each."""
     made = [read_constraint(text, SCHEMA) for text in (one, other)]
-    found = Sides.of([made[0]], [made[1]]).pairs("open")
+    found = MeetingTables.of([made[0]], [made[1]]).pairs("open")
     ranking = Ranking.of(None, per, SCHEMA)  # type: ignore[arg-type]
     (score,) = ranking.scores(found.publications, found.subscriptions, np.array([0]), np.array([0]))
     return float(score)
@@ -207,14 +207,14 @@ def _maybe_unbounded(random: Random) -> Values:
 # ---------------------------------------------------------------- properties of all types, and the arrays
 
 
-def _disjuncts(seed: int) -> tuple[Sides, list[Disjunct], list[Disjunct]]:
+def _disjuncts(seed: int) -> tuple[MeetingTables, list[Disjunct], list[Disjunct]]:
     made = case(seed)
     sides = [
         [read_constraint(text, made.schema) for text in side.values()]
         for side in (made.publications, made.subscriptions)
     ]
     parts = ([part for one in side for part in one.disjuncts] for side in sides)
-    return Sides.of(*sides), *parts
+    return MeetingTables.of(*sides), *parts
 
 
 @pytest.mark.parametrize("seed", some(30))
@@ -250,7 +250,7 @@ def test_all_of_it_is_1_and_parts_add_up(seed: int) -> None:
         kind = term.column.type
         assert share(kind, term.allowed, term.allowed) == 1
         other = theirs.get(term.attribute)
-        if other is None or isinstance(term.allowed, Place) or isinstance(other.allowed, Place):
+        if other is None or isinstance(term.allowed, PlaceTerm) or isinstance(other.allowed, PlaceTerm):
             continue
         mine, outer = elements(kind, term.allowed), elements(kind, other.allowed)
         kind = kind.element

@@ -15,10 +15,10 @@ from tests.meeting.generate import case
 from tests.seeds import some
 from vedette.errors import FilterError, InputError
 from vedette.language.valuesets import NULL, of_intervals
-from vedette.meeting.allowed import Allowed, Disc, Elements, meets
-from vedette.meeting.meet import Sides, meet
-from vedette.meeting.ranking import Ranking, both_allow, met
-from vedette.meeting.reading import Constraint, read_constraint
+from vedette.meeting.allowed_values import AllowedValues, Disc, Elements, meets
+from vedette.meeting.constraint_parser import Constraint, read_constraint
+from vedette.meeting.meet import MeetingTables, meet
+from vedette.meeting.ranking import Ranking, both_allow, shared_values
 from vedette.schema.schema import Schema
 
 SCHEMA = Schema.of(
@@ -94,9 +94,9 @@ def test_the_best_of_several_disjuncts_counts() -> None:
 
 
 def test_a_function_is_told_what_both_allow() -> None:
-    told: dict[tuple[str, str], Mapping[str, Allowed]] = {}
+    told: dict[tuple[str, str], Mapping[str, AllowedValues]] = {}
 
-    def fewest(publication: Constraint, subscription: Constraint, both: Mapping[str, Allowed]) -> float:
+    def fewest(publication: Constraint, subscription: Constraint, both: Mapping[str, AllowedValues]) -> float:
         told[publication.text, subscription.text] = both
         return -len(both)
 
@@ -111,9 +111,9 @@ def test_a_function_is_told_what_both_allow() -> None:
 
 
 def test_what_both_allow_of_lists_places_and_null() -> None:
-    def together(one: str, other: str) -> Allowed:
+    def together(one: str, other: str) -> AllowedValues:
         parts = [read_constraint(text, SCHEMA).disjuncts[0] for text in (one, other)]
-        (found,) = met(*parts).values()
+        (found,) = shared_values(*parts).values()
         return found
 
     a = of_intervals([(b"a", b"a\0")])
@@ -184,7 +184,7 @@ def test_scores_do_not_depend_on_how_many_are_reckoned_at_once(monkeypatch: pyte
         [read_constraint(text, made.schema) for text in side.values()]
         for side in (made.publications, made.subscriptions)
     ]
-    found = Sides.of(*sides).pairs("open")
+    found = MeetingTables.of(*sides).pairs("open")
     tables = found.publications, found.subscriptions, found.publication, found.subscription
     name = next(name for name, type_ in made.schema.items() if type_.kind.numeric and not type_.is_list)
     for by in ("overlap", f"overlap + high({name})"):

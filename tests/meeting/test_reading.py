@@ -14,8 +14,8 @@ from tests.meeting.oracle import Oracle
 from vedette.errors import FilterError, LimitError
 from vedette.language.ast import Point
 from vedette.language.valuesets import PRESENT, Interval, ValueSet
-from vedette.meeting.allowed import Area, Disc, Elements
-from vedette.meeting.reading import Constraint, Constraints, read_constraint
+from vedette.meeting.allowed_values import Area, Disc, Elements
+from vedette.meeting.constraint_parser import Constraint, Constraints, read_constraint
 from vedette.schema.schema import Schema
 
 _TYPES = """

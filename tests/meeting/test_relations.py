@@ -17,10 +17,10 @@ from tests.meeting.oracle import Oracle
 from tests.seeds import some
 from vedette.errors import InputError, NotSupported
 from vedette.meeting import queries
-from vedette.meeting.allowed import meets
+from vedette.meeting.allowed_values import meets
+from vedette.meeting.constraint_parser import read_constraint
 from vedette.meeting.direction import DIRECTIONS, Direction
 from vedette.meeting.queries import Counting, Pair
-from vedette.meeting.reading import read_constraint
 from vedette.meeting.relations import FAMILIES, ORDERED, PLACES, Id, Relations, relations, rows_of
 from vedette.schema.schema import Schema
 from vedette.schema.types import Kind
@@ -208,6 +208,7 @@ def _told(value: Any) -> Any:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
+        ("f = 9007199254740992", r"f is compared with a number beyond 2\*\*53"),
         ("any(ns) = 1", "ns is a list"),
         ("ns is null", "ns is a list"),
         ("p within 5 km of point(0, 0)", "p is within a distance"),

@@ -10,14 +10,14 @@ import pytest
 from tests.meeting.engines import obvious, of_table
 from tests.meeting.generate import case
 from tests.seeds import some
-from vedette.kernels.meet_rows import MARK
 from vedette.meeting import sketches
+from vedette.meeting.constraint_parser import Constraints
+from vedette.meeting.constraint_table import AttributeSpace, ConstraintTable
 from vedette.meeting.direction import DIRECTIONS, Direction
-from vedette.meeting.index import Index
+from vedette.meeting.kernels.meet_rows import MARK
 from vedette.meeting.meet import meet
-from vedette.meeting.reading import Constraints
-from vedette.meeting.sketches import Levels, companions
-from vedette.meeting.table import Space, Table
+from vedette.meeting.meeting_index import MeetingIndex
+from vedette.meeting.sketches import SketchLevels, companions
 from vedette.schema.schema import Schema
 
 pytestmark = pytest.mark.interpreted
@@ -53,14 +53,14 @@ def test_boxes_of_many_attributes(seed: int, direction: Direction) -> None:
     assert found == obvious(offered, wanted, schema, direction)
 
 
-def _table(texts: list[str], schema: dict[str, str]) -> Table:
+def _table(texts: list[str], schema: dict[str, str]) -> ConstraintTable:
     reader = Constraints(Schema.of(schema))
-    return Table.of([reader.read(text) for text in texts], Space())
+    return ConstraintTable.of([reader.read(text) for text in texts], AttributeSpace())
 
 
 def test_levels_keep_the_order_and_stay_below_the_mark() -> None:
     table = _table([f"x = {number}" for number in range(0, 60_000, 3)], {"x": "int"})
-    low, last = Levels.of(table, 1).levels(table)
+    low, last = SketchLevels.of(table, 1).levels(table)
     assert (low == last).all()
     assert (np.diff(low) >= 0).all()
     assert low.max() < MARK
@@ -68,7 +68,7 @@ def test_levels_keep_the_order_and_stay_below_the_mark() -> None:
 
 def test_levels_of_what_is_not_just_spans_are_all_of_them() -> None:
     table = _table(["x is null", "x = 3"], {"x": "int"})
-    low, last = Levels.of(table, 1).levels(table)
+    low, last = SketchLevels.of(table, 1).levels(table)
     assert (low[0], last[0]) == (0, MARK - 1)
     assert low[1] > 0
 
@@ -76,7 +76,7 @@ def test_levels_of_what_is_not_just_spans_are_all_of_them() -> None:
 def test_companions_occur_together_and_tell_terms_apart() -> None:
     texts = [f"a = {number} and b = {number} and c > 0" for number in range(50)] + ["d = 1", "d = 2"]
     table = _table(texts, dict.fromkeys("abcd", "int"))
-    index = Index(table)
+    index = MeetingIndex(table)
     beside = companions(table, index._share, 4)
     names = [[table.space.attributes[each] for each in row if each >= 0] for row in beside]
     assert dict(zip(table.space.attributes, names, strict=True)) == {"a": ["b"], "b": ["a"], "c": ["a", "b"], "d": []}

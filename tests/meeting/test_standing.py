@@ -13,7 +13,8 @@ from tests.meeting.engines import of_table
 from tests.meeting.generate import SCHEMA, case
 from vedette.errors import FilterError, InputError, UnknownSubscription
 from vedette.meeting.direction import DIRECTIONS, Direction
-from vedette.meeting.standing import Meeting, Side
+from vedette.meeting.given import RejectedConstraint
+from vedette.meeting.live_meeting import Meeting, Side
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")  # of hashes in uncompiled kernels
 AUCTION = {"topic": "string", "lot": "int", "price": "float"}
@@ -162,6 +163,34 @@ def test_one_mistake_and_nothing_is_taken_up(
     assert auction.subscriptions.expire(NOON) == []
     assert auction.publications.add("s", "lot > 0 or " + SELLER) == ["b", "a"]
     assert auction.subscriptions.add("n", "lot > 0") == ["s"]
+
+
+def test_what_is_wrong_is_set_aside_where_a_list_is_given_for_it() -> None:
+    meeting = Meeting(direction="open")
+    meeting.subscriptions.add("wants", "x = 1")
+    records = [
+        {"id": "a", "when": "x > 1.5 and x < 1.2"},
+        {"id": "b", "when": "x = 1 and y = 2"},
+        {"id": "b", "when": "z = 'a'"},
+        {"id": "c", "when": "y = 'a'"},
+        {"when": "x = 1"},
+        {"id": "d", "when": "z = 3"},
+    ]
+    rejects: list[RejectedConstraint] = []
+    assert meeting.publications.add_many(records, rejects=rejects)["publication"].to_pylist() == ["b", "d"]
+    assert list(meeting.publications) == ["b", "d"]
+    assert [(each.side, each.row, each.id) for each in rejects] == [
+        ("publication", 0, "a"),
+        ("publication", 2, "b"),
+        ("publication", 3, "c"),
+        ("publication", 4, None),
+    ]
+    for reject, says in zip(
+        rejects, ("no value of x", "is taken", "y is string here", "is no publication"), strict=True
+    ):
+        assert says in reject.reason
+    assert str(rejects[3]).startswith("publication row 4: ")
+    assert meeting.publications.add("e", "z = 4") == ["wants"]  # what was set aside tells no types
 
 
 def test_what_is_not_there_cannot_be_withdrawn(auction: Meeting) -> None:

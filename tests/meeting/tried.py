@@ -87,6 +87,8 @@ def _ints(constant: float) -> Iterator[int]:
 
 
 def _floats(constant: float) -> Iterator[float]:
+    if abs(constant) >= 2**53:  # where numbers are integers of 64 bits as well
+        yield from (each for each in _ints(constant) if float(each) != each)
     near = float(constant)
     yield from (math.nextafter(near, -math.inf), near, math.nextafter(near, math.inf))
 

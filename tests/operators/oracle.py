@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 from vedette.errors import SchemaError
 from vedette.language import ast
 from vedette.language.check import check
-from vedette.language.checked import AndPart, Checked, NotPart, OrPart, Part, Residual, leaves
+from vedette.language.checked_tree import AndPart, CheckedExpression, NotPart, OrPart, Part, Residual, leaves
 from vedette.language.evaluate import Truth, compared, every, opposite, some, tested, truth, value_of
 from vedette.language.parser import parse
 from vedette.language.render import render
@@ -49,7 +49,7 @@ class Oracle:
         self.text = text
         self._operators = operators
         self._schema = schema
-        self._checked: Checked = check(parse(text), schema, text)
+        self._checked: CheckedExpression = check(parse(text), schema, text)
         assert self._checked.root is not None
         self._root: Part = self._checked.root
         self._worlds: dict[int, _World] = {}

@@ -15,16 +15,16 @@ from hypothesis import strategies as st
 from vedette.errors import FilterError, SchemaError
 from vedette.language.ast import Comparator, Filter, Not
 from vedette.language.check import check
-from vedette.language.checked import AndPart, Residual
+from vedette.language.checked_tree import AndPart, Residual
 from vedette.language.evaluate import compared, every
 from vedette.language.parser import parse
-from vedette.operators.constraints import Constraint, constraint, evaluated
 from vedette.operators.values import calculated, compare, key
+from vedette.operators.variable_constraints import VariableConstraint, constraint, evaluated
 
 INT_MAX = 2**63 - 1
 
 
-def read(text: str) -> list[Constraint]:
+def read(text: str) -> list[VariableConstraint]:
     """The constraints that a text is, a range being two."""
     whole = f"bind(?x, ?y, ?z) and ({text})"
     expression = parse(whole)

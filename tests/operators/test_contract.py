@@ -11,9 +11,9 @@ import pytest
 from tests.operators.generate import SCHEMA, Calls, Made, Writer, events, for_engine, for_oracle, operators, table
 from tests.operators.oracle import Oracle
 from tests.seeds import some
+from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import FilterError
-from vedette.matching.indexes import NAMES
-from vedette.matching.subscriptions import Subscriptions
+from vedette.filters.indexes import names
 from vedette.operators.matcher import OperatorMatcher
 from vedette.operators.operator import operator
 from vedette.operators.planners import PLANNERS
@@ -151,7 +151,7 @@ def test_what_was_learned_changes_no_answer(planner: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", some(4004, 4000))
-@pytest.mark.parametrize("index", NAMES)
+@pytest.mark.parametrize("index", names())
 def test_any_index_may_stand_before_them(index: str, seed: int) -> None:
     case = Case(seed)
     case.check(told(case.matcher("adaptive", index=index), case.events))

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import UnknownSubscription
-from vedette.matching.subscriptions import Subscriptions
+from vedette.operators.explain import explain_operators
 from vedette.operators.explanation import OperatorExplanation
 from vedette.operators.matcher import OperatorMatcher
 from vedette.operators.operator import Operator, operator
@@ -44,7 +45,7 @@ def matcher(*texts: str, **options: Any) -> OperatorMatcher:
 
 
 def explained(text: str, event: dict[str, Any]) -> OperatorExplanation:
-    return matcher(text).explain(event, "s0")
+    return explain_operators(matcher(text), event, "s0")
 
 
 def parts(text: str, event: dict[str, Any]) -> list[str]:
@@ -206,7 +207,7 @@ def test_bindings_that_combine_in_too_many_ways_are_explained_all_the_same() -> 
 
 def test_the_plan_is_that_of_all_subscriptions() -> None:
     texts = ["flag('a') and flag('b')", "flag('a') and flag('c')", "n = 1 or flag('d')", "q(?x) and ?x > 1", "m = 1"]
-    found = matcher(*texts, planner="sequential").explain({"a": 0, "n": 1, "q": [5]}, "s0")
+    found = explain_operators(matcher(*texts, planner="sequential"), {"a": 0, "n": 1, "q": [5]}, "s0")
     assert {step.text for step in found.steps} == {"flag('a')", "q()"}
     by_text = {step.text: step for step in found.steps}
     assert by_text["flag('a')"].settled == ("s0", "s1")
@@ -224,7 +225,9 @@ def test_the_plan_is_that_of_all_subscriptions() -> None:
 
 
 def test_who_matches_is_not_ruled_out_by_what_another_alternative_lacks() -> None:
-    found = matcher("flag('a') or flag('b')", "flag('a') or flag('c')").explain({"a": 0, "b": 1, "c": 0}, "s0")
+    found = explain_operators(
+        matcher("flag('a') or flag('b')", "flag('a') or flag('c')"), {"a": 0, "b": 1, "c": 0}, "s0"
+    )
     by_text = {step.text: step.settled for step in found.steps}
     assert found.matched
     assert "s0" not in {owner for settled in by_text.values() for owner in settled}
@@ -242,7 +245,7 @@ def test_what_was_not_needed_is_not_evaluated_for_the_explanation() -> None:
 
     subs = Subscriptions()
     subs.add("s", "noted('a') and noted('b')")
-    found = OperatorMatcher(subs, Operators(noted)).explain({}, "s")
+    found = explain_operators(OperatorMatcher(subs, Operators(noted)), {}, "s")
     assert len(calls) == len(found.steps) == 1
     assert [text for text, _ in found.skipped] == [f"noted('{'b' if calls == ['a'] else 'a'}')"]
 
@@ -252,30 +255,30 @@ def test_nothing_is_learned_or_counted_by_explaining() -> None:
     one.match({"a": 1, "q": [1]})
     counts, known = str(one.counts), one.statistics.plain()
     for _ in range(5):
-        one.explain({"a": 1, "q": [2]}, "s0")
+        explain_operators(one, {"a": 1, "q": [2]}, "s0")
     assert str(one.counts) == counts
     assert one.statistics.plain() == known
 
 
 def test_a_long_plan_is_shortened() -> None:
     texts = [f"flag('a{number}')" for number in range(30)] + [f"flag('a0') and flag('b{n}')" for n in range(20)]
-    said = str(matcher(*texts).explain({"a0": 0}, "s0"))
+    said = str(explain_operators(matcher(*texts), {"a0": 0}, "s0"))
     assert "… and 18 more\n" in said or "… and 19 more\n" in said
     assert "more were not evaluated" in said
     many = [f"flag('a') and n = {number % 2}" for number in range(20)]
-    assert "rules out s0, s2, s4, s6 and 6 more" in str(matcher(*many).explain({"a": 0, "n": 0}, "s0"))
+    assert "rules out s0, s2, s4, s6 and 6 more" in str(explain_operators(matcher(*many), {"a": 0, "n": 0}, "s0"))
 
 
 def test_a_filter_without_operators_is_explained_with_the_plan_of_the_others() -> None:
     one = matcher("n = 1", "flag('a')")
-    assert str(one.explain({"n": 1, "a": 1}, "s0")).splitlines() == [
+    assert str(explain_operators(one, {"n": 1, "a": 1}, "s0")).splitlines() == [
         "The event matches.",
         "✓ n = 1   n was 1.0",
         "Plan (adaptive): 1 evaluation of 1 that were asked for, 0 saved.",
         "   1. flag('a')  true",
     ]
     with pytest.raises(UnknownSubscription, match="there is no subscription 's7'"):
-        one.explain({}, "s7")
+        explain_operators(one, {}, "s7")
 
 
 def test_html_says_the_same_and_escapes_what_events_say() -> None:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import math
+import threading
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from vedette.errors import InputError, NotSupported
-from vedette.matching.subscriptions import Subscriptions
+from vedette.engine.stream import StreamMatcher
+from vedette.engine.subscriptions import Subscriptions
+from vedette.errors import InputError
 from vedette.operators.calling import Calling
+from vedette.operators.explain import explain_operators
 from vedette.operators.matcher import OperatorMatcher
 from vedette.operators.operator import operator
 from vedette.operators.registry import Operators
-from vedette.prediction.stream import StreamMatcher
 from vedette.schema.encode import Reject
 
 
@@ -83,7 +86,7 @@ def test_views_beside_an_operator() -> None:
     found = matcher.match_batch([{"n": 2, "m": 12}, {"n": 1, "m": 12}, {"n": 1, "q": {"r": ["z"]}, "m": 1}])
     wanted = [(0, "s0"), (0, "s1"), (2, "s1"), (2, "s2")]
     assert list(zip(found["event"].to_pylist(), found["subscription"].to_pylist(), strict=True)) == wanted
-    assert matcher.explain({"n": 2, "m": 12}, "s0").matched
+    assert explain_operators(matcher, {"n": 2, "m": 12}, "s0").matched
 
 
 def test_what_is_looked_at() -> None:
@@ -133,9 +136,7 @@ def test_what_it_refuses() -> None:
     with pytest.raises(InputError, match="a list is no set of subscriptions\nHint: make one"):
         OperatorMatcher(wrong)
     patterns = subscriptions("[even()] ; [even()]", "even()")
-    with pytest.raises(NotSupported, match="'s0' is a pattern over several events\nHint: StreamMatcher"):
-        OperatorMatcher(patterns, OPERATORS)
-    assert OperatorMatcher(patterns, OPERATORS, filters_only=True).match({"n": 2}) == ["s1"]
+    assert Calling(OPERATORS).matcher(patterns).match({"n": 2}) == ["s1"]
     one = OperatorMatcher(subscriptions("even()"), OPERATORS)
     with pytest.raises(InputError, match="encoded events come without what operators look at"):
         one.matches(one.encode([{"n": 1}]))
@@ -154,3 +155,24 @@ def test_it_says_what_it_was_made_of() -> None:
     assert "other" not in matcher
     assert [matcher.subscriber(id_) for id_ in matcher.ids] == ["alice", "bob"]
     assert [matcher.text(id_) for id_ in matcher.ids] == ["n > 1", "even()"]
+
+
+def test_plain_events_do_not_wait_for_the_operators_of_another_thread() -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    @operator(reads=("x",))
+    def waits(event: Any) -> bool:
+        begun.set()
+        return go.wait(30)
+
+    some = Subscriptions()
+    some.add("plain", "x = 1")
+    some.add("called", "x = 2 and waits()")
+    with OperatorMatcher(some, Operators(waits)) as matcher, ThreadPoolExecutor(2) as pool:
+        slow = pool.submit(matcher.match, {"x": 2})
+        assert begun.wait(30)
+        plain = pool.submit(matcher.match, {"x": 1})
+        assert plain.result(30) == ["plain"]
+        assert not slow.done()
+        go.set()
+        assert slow.result(30) == ["called"]

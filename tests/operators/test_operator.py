@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from vedette.errors import InputError
-from vedette.language.ast import Arithmetic, Attribute, Literal, Operand, Quantified, Variable
+from vedette.language.ast import Arithmetic, Attribute, Literal, Operand, QuantifiedAttribute, Variable
 from vedette.operators.evaluation import Evaluation
 from vedette.operators.operator import Cache, Operator, operator
 
@@ -186,7 +186,7 @@ def test_evaluations_of_different_operators_are_different() -> None:
 
 @pytest.mark.parametrize(
     "operand",
-    [Variable("x"), Quantified("any", Attribute("tags")), Arithmetic("+", Literal(1), Variable("x"))],
+    [Variable("x"), QuantifiedAttribute("any", Attribute("tags")), Arithmetic("+", Literal(1), Variable("x"))],
     ids=["variable", "quantified", "inside arithmetic"],
 )
 def test_only_constants_and_attributes_go_in(operand: Operand) -> None:

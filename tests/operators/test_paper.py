@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from vedette.engine.subscriptions import Subscriptions
 from vedette.language.evaluate import distance
-from vedette.matching.subscriptions import Subscriptions
 from vedette.operators.matcher import OperatorMatcher
 from vedette.operators.operator import Operator, operator
 from vedette.operators.registry import Operators

@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from vedette.engine.stream import StreamMatcher
+from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import FileError, InputError
-from vedette.matching.subscriptions import Subscriptions
 from vedette.operators.matcher import OperatorMatcher
 from vedette.operators.operator import Operator, operator
 from vedette.operators.registry import Operators
-from vedette.prediction.stream import StreamMatcher
 
 Package: TypeAlias = Callable[[str, str], None]
 

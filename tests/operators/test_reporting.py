@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from vedette.matching.subscriptions import Subscriptions
+from vedette.engine.subscriptions import Subscriptions
 from vedette.operators.calling import Calling
-from vedette.operators.fresh import FreshStatistics
 from vedette.operators.operator import operator
+from vedette.operators.operator_report import OperatorReporter, absorb
 from vedette.operators.registry import Operators
-from vedette.operators.reporting import Reporter, absorb
 from vedette.operators.statistics import Statistics
+from vedette.operators.statistics_delta import StatisticsDelta
 
 
 @operator(reads=("n",), time_limit=None, cost=1.0)
@@ -54,8 +54,8 @@ def test_two_places_count_and_learn_what_one_does(caplog: pytest.LogCaptureFixtu
     here = Calling(OPERATORS, statistics=Statistics(float("inf")))
     caplog.clear()
     for first in (0, 20):
-        there = Calling(OPERATORS, statistics=FreshStatistics())
-        matcher, reporter = there.matcher(subscribed()), Reporter(there)
+        there = Calling(OPERATORS, statistics=StatisticsDelta())
+        matcher, reporter = there.matcher(subscribed()), OperatorReporter(there)
         for part in (0, 10):
             with reporter.listening():
                 matcher.match_batch(events(first + part, 10))
@@ -71,7 +71,7 @@ def test_two_places_count_and_learn_what_one_does(caplog: pytest.LogCaptureFixtu
 
 
 def test_what_fails_elsewhere_is_not_told_here() -> None:
-    reporter = Reporter(Calling(OPERATORS, statistics=FreshStatistics()))
+    reporter = OperatorReporter(Calling(OPERATORS, statistics=StatisticsDelta()))
     logging.getLogger("vedette.operators").warning("operator %s, event %s: %s", "other", "e", "why")
     assert not reporter.report().examples
 

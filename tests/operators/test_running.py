@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 
 from vedette.language.ast import Arithmetic, Attribute, Literal, Operand
 from vedette.operators.evaluation import Evaluation
+from vedette.operators.event_sources import EventSource
 from vedette.operators.operator import Cache, Operator, operator
+from vedette.operators.operator_runner import EvaluationResults, OperatorRunner
 from vedette.operators.results import MOST_BINDINGS
-from vedette.operators.running import Answers, Runner
-from vedette.operators.sources import EventSource
 from vedette.schema.schema import Schema
 
 SCHEMA = Schema.of({"n": "int", "x": "float", "name": "string"}, closed=False)
@@ -32,8 +32,8 @@ LIMITS = pytest.mark.parametrize("limit", [None, 10.0], ids=["without a limit", 
 
 
 @pytest.fixture
-def runner() -> Iterator[Runner]:
-    with Runner() as made:
+def runner() -> Iterator[OperatorRunner]:
+    with OperatorRunner() as made:
         yield made
 
 
@@ -45,13 +45,17 @@ NUMBERS = _source([{"n": number} for number in range(6)])
 
 
 def _run(
-    runner: Runner, asked: Operator, *inputs: Operand, source: EventSource = NUMBERS, rows: Sequence[int] | None = None
-) -> Answers:
+    runner: OperatorRunner,
+    asked: Operator,
+    *inputs: Operand,
+    source: EventSource = NUMBERS,
+    rows: Sequence[int] | None = None,
+) -> EvaluationResults:
     chosen = np.arange(len(source)) if rows is None else np.array(rows, np.int64)
     return runner.run(Evaluation(asked, inputs), source, chosen)
 
 
-def _truth(runner: Runner, asked: Operator, *inputs: Operand, source: EventSource = NUMBERS) -> list[int]:
+def _truth(runner: OperatorRunner, asked: Operator, *inputs: Operand, source: EventSource = NUMBERS) -> list[int]:
     return _run(runner, asked, *inputs, source=source).truth.tolist()
 
 
@@ -59,7 +63,7 @@ def _truth(runner: Runner, asked: Operator, *inputs: Operand, source: EventSourc
 
 
 @LIMITS
-def test_a_function_gets_the_event_and_its_inputs(runner: Runner, limit: float | None) -> None:
+def test_a_function_gets_the_event_and_its_inputs(runner: OperatorRunner, limit: float | None) -> None:
     event = {"n": 3, "x": 2, "other": [1]}
     got: list[Any] = []
 
@@ -80,7 +84,7 @@ def test_a_function_gets_the_event_and_its_inputs(runner: Runner, limit: float |
 
 
 @LIMITS
-def test_a_batch_function_gets_a_table_and_arrays(runner: Runner, limit: float | None) -> None:
+def test_a_batch_function_gets_a_table_and_arrays(runner: OperatorRunner, limit: float | None) -> None:
     got: list[Any] = []
 
     @operator(batch=True, reads=("x", "name"), time_limit=limit)
@@ -99,12 +103,12 @@ def test_a_batch_function_gets_a_table_and_arrays(runner: Runner, limit: float |
     assert got == [({"x": [None, 1.0], "name": [None, None]}, 7, pa.array([None, 1]), pa.array([None, 2]), 2)]
 
 
-def test_a_batch_function_without_columns_knows_how_many_events_there_are(runner: Runner) -> None:
+def test_a_batch_function_without_columns_knows_how_many_events_there_are(runner: OperatorRunner) -> None:
     asked = Operator("p", lambda events, n: pc.greater(n, events.num_rows - 3), 1, batch=True, reads=())
     assert _truth(runner, asked, Attribute("n")) == [0, 0, 0, 0, 1, 1]
 
 
-def test_nothing_is_called_for_no_events(runner: Runner) -> None:
+def test_nothing_is_called_for_no_events(runner: OperatorRunner) -> None:
     answers = _run(runner, Operator("p", lambda event: 1 / 0, 0, 1), rows=[])
     assert (len(answers.truth), answers.bindings, answers.seconds) == (0, [], 0.0)
     assert runner.failures.counts == {}
@@ -143,7 +147,7 @@ def test_nothing_is_called_for_no_events(runner: Runner) -> None:
     ],
 )
 def test_results_of_one_event(
-    runner: Runner, limit: float | None, outputs: int, result: Any, truth: int, bindings: list[Any]
+    runner: OperatorRunner, limit: float | None, outputs: int, result: Any, truth: int, bindings: list[Any]
 ) -> None:
     asked = Operator("p", lambda event: result, 0, outputs, time_limit=limit)
     answers = _run(runner, asked, rows=[0])
@@ -157,7 +161,7 @@ def test_results_of_one_event(
     assert runner.failures.counts == {}
 
 
-def test_a_generator_is_read_within_the_limit(runner: Runner) -> None:
+def test_a_generator_is_read_within_the_limit(runner: OperatorRunner) -> None:
     wakes = threading.Event()
 
     @operator(outputs=1, time_limit=GENEROUS)
@@ -186,7 +190,7 @@ def test_a_generator_is_read_within_the_limit(runner: Runner) -> None:
     ],
 )
 def test_wrong_results_are_unknown(
-    runner: Runner, caplog: pytest.LogCaptureFixture, outputs: int, result: Any, said: str
+    runner: OperatorRunner, caplog: pytest.LogCaptureFixture, outputs: int, result: Any, said: str
 ) -> None:
     given_back = iter(result) if isinstance(result, range) else result
     asked = Operator("p", lambda event: given_back, 0, outputs)
@@ -195,7 +199,7 @@ def test_wrong_results_are_unknown(
     assert caplog.messages == [f"operator p, event e3: {said}"]
 
 
-def test_an_endless_iterator_ends(runner: Runner) -> None:
+def test_an_endless_iterator_ends(runner: OperatorRunner) -> None:
     def endless(event: Any) -> Iterator[int]:
         while True:
             yield 1
@@ -231,7 +235,7 @@ _PAIR = pa.struct([("a", pa.int64()), ("b", pa.string())])
     ],
 )
 def test_results_of_a_batch(
-    runner: Runner, limit: float | None, outputs: int, result: Any, truth: list[int], bindings: Any
+    runner: OperatorRunner, limit: float | None, outputs: int, result: Any, truth: list[int], bindings: Any
 ) -> None:
     asked = Operator("p", lambda events: result, 0, outputs, batch=True, time_limit=limit)
     answers = _run(runner, asked, rows=[0, 1, 2])
@@ -255,7 +259,7 @@ def test_results_of_a_batch(
     ],
 )
 def test_wrong_results_of_a_batch_are_unknown(
-    runner: Runner, caplog: pytest.LogCaptureFixture, outputs: int, result: Any, said: str
+    runner: OperatorRunner, caplog: pytest.LogCaptureFixture, outputs: int, result: Any, said: str
 ) -> None:
     asked = Operator("p", lambda events: result, 0, outputs, batch=True)
     assert _run(runner, asked, rows=[0, 1, 2]).truth.tolist() == [-1] * 3
@@ -263,7 +267,7 @@ def test_wrong_results_of_a_batch_are_unknown(
     assert said in caplog.messages[0]
 
 
-def test_a_wrong_element_of_a_batch_is_unknown_alone(runner: Runner) -> None:
+def test_a_wrong_element_of_a_batch_is_unknown_alone(runner: OperatorRunner) -> None:
     many = [[0] * (MOST_BINDINGS + 1), [1]]
     for result in (many, pa.array(many)):
         asked = Operator("p", lambda events, result=result: result, 0, 1, batch=True)
@@ -277,7 +281,7 @@ def test_a_wrong_element_of_a_batch_is_unknown_alone(runner: Runner) -> None:
 
 @LIMITS
 def test_an_exception_makes_its_event_unknown(
-    runner: Runner, caplog: pytest.LogCaptureFixture, limit: float | None
+    runner: OperatorRunner, caplog: pytest.LogCaptureFixture, limit: float | None
 ) -> None:
     asked = Operator("p", lambda event: 6 / event["n"] > 2, 0, time_limit=limit)
     assert _truth(runner, asked) == [-1, 1, 1, 0, 0, 0]
@@ -290,13 +294,13 @@ def test_an_exception_makes_its_event_unknown(
 
 
 @LIMITS
-def test_an_exception_makes_a_whole_batch_unknown(runner: Runner, limit: float | None) -> None:
+def test_an_exception_makes_a_whole_batch_unknown(runner: OperatorRunner, limit: float | None) -> None:
     asked = Operator("p", lambda events: 1 / 0, 0, batch=True, time_limit=limit)
     assert _truth(runner, asked) == [-1] * 6
     assert runner.failures.counts == {"p": {"error": 6}}
 
 
-def test_the_log_is_not_flooded(runner: Runner, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_is_not_flooded(runner: OperatorRunner, caplog: pytest.LogCaptureFixture) -> None:
     source = _source([{"n": number} for number in range(50)])
     _run(runner, Operator("p", lambda event: 1 / 0, 0), source=source)
     assert len(caplog.messages) == 21
@@ -308,7 +312,7 @@ def test_the_log_is_not_flooded(runner: Runner, caplog: pytest.LogCaptureFixture
 @pytest.mark.parametrize("passed", [KeyboardInterrupt, SystemExit])
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 def test_what_ends_the_program_passes(
-    runner: Runner, limit: float | None, passed: type[BaseException], is_async: bool
+    runner: OperatorRunner, limit: float | None, passed: type[BaseException], is_async: bool
 ) -> None:
     def ends(event: Any) -> bool:
         raise passed
@@ -324,7 +328,7 @@ def test_what_ends_the_program_passes(
 @pytest.mark.parametrize("batch", [False, True], ids=["scalar", "batch"])
 @pytest.mark.parametrize("form", [list, pa.Table.from_pylist], ids=["dicts", "table"])
 def test_a_value_that_breaks_the_schema_fails_alone(
-    runner: Runner, caplog: pytest.LogCaptureFixture, batch: bool, form: Any
+    runner: OperatorRunner, caplog: pytest.LogCaptureFixture, batch: bool, form: Any
 ) -> None:
     schema = Schema.of({"ip": "ip", "n": "int"})
     source = EventSource(form([{"ip": ip, "n": 1} for ip in ("10.0.0.1", "nonsense", None)]), schema)
@@ -336,7 +340,9 @@ def test_a_value_that_breaks_the_schema_fails_alone(
     assert _truth(runner, whole, Attribute("ip"), source=source) == [1, -1, 0]
 
 
-def test_values_of_several_kinds_fail_that_evaluation_only(runner: Runner, caplog: pytest.LogCaptureFixture) -> None:
+def test_values_of_several_kinds_fail_that_evaluation_only(
+    runner: OperatorRunner, caplog: pytest.LogCaptureFixture
+) -> None:
     source = _source([{"mixed": 1, "n": 1}, {"mixed": "a", "n": 1}])
     assert _truth(runner, Operator("p", len, 0, batch=True, reads=("mixed",)), source=source) == [-1, -1]
     assert "attribute 'mixed': its values cannot be one Arrow column" in caplog.messages[0]
@@ -348,7 +354,7 @@ def test_values_of_several_kinds_fail_that_evaluation_only(runner: Runner, caplo
 
 
 def test_a_call_that_takes_too_long_is_unknown_and_the_others_are_not(
-    runner: Runner, caplog: pytest.LogCaptureFixture
+    runner: OperatorRunner, caplog: pytest.LogCaptureFixture
 ) -> None:
     called: list[int] = []
     wakes = threading.Event()
@@ -367,7 +373,7 @@ def test_a_call_that_takes_too_long_is_unknown_and_the_others_are_not(
     assert caplog.messages[0] == "operator slow, event e1: no answer within 1 s"
 
 
-def test_a_batch_that_takes_too_long_is_unknown(runner: Runner) -> None:
+def test_a_batch_that_takes_too_long_is_unknown(runner: OperatorRunner) -> None:
     asked = Operator("p", lambda events: time.sleep(0.3), 0, batch=True, time_limit=0.05)
     assert _truth(runner, asked) == [-1] * 6
     assert runner.failures.counts == {"p": {"time": 6}}
@@ -375,7 +381,7 @@ def test_a_batch_that_takes_too_long_is_unknown(runner: Runner) -> None:
 
 @pytest.mark.parametrize("batch", [False, True], ids=["scalar", "batch"])
 def test_an_operator_whose_calls_do_not_come_back_is_not_called(batch: bool) -> None:
-    runner, wakes, called = Runner(cap_workers=2), threading.Event(), []
+    runner, wakes, called = OperatorRunner(cap_workers=2), threading.Event(), []
 
     def waits(events: Any) -> Any:
         called.append(1)
@@ -395,7 +401,7 @@ def test_an_operator_whose_calls_do_not_come_back_is_not_called(batch: bool) -> 
         time.sleep(0.01)
 
 
-def test_threads_are_used_again(runner: Runner) -> None:
+def test_threads_are_used_again(runner: OperatorRunner) -> None:
     threads: set[int | None] = set()
     asked = Operator("p", lambda event: threads.add(threading.get_ident()) is None, 0)
     for _ in range(20):
@@ -404,7 +410,7 @@ def test_threads_are_used_again(runner: Runner) -> None:
     assert threading.get_ident() not in threads
 
 
-def test_several_threads_may_run(runner: Runner) -> None:
+def test_several_threads_may_run(runner: OperatorRunner) -> None:
     asked = Operator("p", lambda event: event["n"] > 2, 0, cache=Cache(3))
     wrong: list[Any] = []
 
@@ -425,7 +431,7 @@ def test_several_threads_may_run(runner: Runner) -> None:
 
 
 @pytest.mark.parametrize("limit", [None, GENEROUS], ids=["without a limit", "with a limit"])
-def test_async_functions_run_side_by_side(runner: Runner, limit: float | None) -> None:
+def test_async_functions_run_side_by_side(runner: OperatorRunner, limit: float | None) -> None:
     under_way: set[int] = set()
     most = 0
 
@@ -449,7 +455,7 @@ def test_async_functions_run_side_by_side(runner: Runner, limit: float | None) -
     assert runner.failures.counts == {"asks": {"error": 1, "time": 1} if limit else {"error": 1}}
 
 
-def test_an_async_batch_function(runner: Runner) -> None:
+def test_an_async_batch_function(runner: OperatorRunner) -> None:
     @operator(batch=True, reads=("n",))
     async def large(events: Any, least: int) -> Any:
         await asyncio.sleep(0)
@@ -465,7 +471,7 @@ def test_an_async_batch_function(runner: Runner) -> None:
     assert runner.failures.counts == {"sleeps": {"time": 6}}
 
 
-def test_an_async_function_that_blocks_the_loop_is_given_up(runner: Runner) -> None:
+def test_an_async_function_that_blocks_the_loop_is_given_up(runner: OperatorRunner) -> None:
     called: list[int] = []
     wakes = threading.Event()
 
@@ -492,7 +498,7 @@ def test_async_calls_that_do_not_want_to_end_are_counted() -> None:
                 await asyncio.sleep(0.01)
         return True
 
-    with Runner(cap_workers=2) as runner:
+    with OperatorRunner(cap_workers=2) as runner:
         assert _truth(runner, stays) == [-1] * 6
         assert _truth(runner, stays) == [-1] * 6
         assert runner.failures.counts == {"stays": {"time": 6, "stuck": 6}}
@@ -501,7 +507,7 @@ def test_async_calls_that_do_not_want_to_end_are_counted() -> None:
             time.sleep(0.01)
 
 
-def test_an_async_function_that_cancels_itself_fails(runner: Runner) -> None:
+def test_an_async_function_that_cancels_itself_fails(runner: OperatorRunner) -> None:
     @operator
     async def cancels(event: Any) -> bool:
         raise asyncio.CancelledError
@@ -514,7 +520,7 @@ def test_a_runner_that_is_closed_starts_again() -> None:
     async def yes(event: Any) -> bool:
         return True
 
-    runner = Runner()
+    runner = OperatorRunner()
     for _ in range(2):
         assert _truth(runner, Operator("p", yes, 0)) == [1] * 6
         runner.close()
@@ -539,7 +545,7 @@ class _Counted:
 
 
 @pytest.mark.parametrize("batch", [False, True], ids=["scalar", "batch"])
-def test_results_are_kept_by_the_values_that_go_in(runner: Runner, batch: bool) -> None:
+def test_results_are_kept_by_the_values_that_go_in(runner: OperatorRunner, batch: bool) -> None:
     counted = _Counted(batch)
     asked = Operator("p", counted, None, batch=batch, reads=("n",), cache=Cache())
     source = _source([{"n": n, "else": row} for row, n in enumerate([1, 5, 1, 5, 5])])
@@ -550,14 +556,14 @@ def test_results_are_kept_by_the_values_that_go_in(runner: Runner, batch: bool) 
     assert counted.asked == [(1,), (5,), (1, 1), (5, 1)]
 
 
-def test_without_a_cache_every_event_is_asked_for(runner: Runner) -> None:
+def test_without_a_cache_every_event_is_asked_for(runner: OperatorRunner) -> None:
     counted = _Counted()
     for _ in range(2):
         _run(runner, Operator("p", counted, 0, reads=("n",)), rows=[1, 1])
     assert len(counted.asked) == 4
 
 
-def test_values_of_different_types_are_kept_apart(runner: Runner) -> None:
+def test_values_of_different_types_are_kept_apart(runner: OperatorRunner) -> None:
     counted = _Counted()
     asked = Operator("p", counted, 1, reads=("n",), cache=Cache(), time_limit=None)
     for value in (1, 1.0, True, "1", None, 0.0, -0.0):
@@ -566,7 +572,7 @@ def test_values_of_different_types_are_kept_apart(runner: Runner) -> None:
     assert len(counted.asked) == 7
 
 
-def test_constants_and_attributes_of_one_value_share_a_result(runner: Runner) -> None:
+def test_constants_and_attributes_of_one_value_share_a_result(runner: OperatorRunner) -> None:
     counted = _Counted()
     asked = Operator("p", counted, 1, reads=("n",), cache=Cache())
     _run(runner, asked, Literal(3), rows=[3])
@@ -574,7 +580,7 @@ def test_constants_and_attributes_of_one_value_share_a_result(runner: Runner) ->
     assert counted.asked == [(3, 3)]
 
 
-def test_whole_events_are_keys_too(runner: Runner) -> None:
+def test_whole_events_are_keys_too(runner: OperatorRunner) -> None:
     counted = _Counted()
     asked = Operator("p", counted, 0, cache=Cache())
     source = _source([{"n": 1, "a": [1, {"b": None}]}, {"a": [1, {"b": None}], "n": 1}, {"n": 1, "a": [1, {"b": 0}]}])
@@ -582,7 +588,7 @@ def test_whole_events_are_keys_too(runner: Runner) -> None:
     assert len(counted.asked) == 2
 
 
-def test_what_makes_no_key_is_not_kept(runner: Runner) -> None:
+def test_what_makes_no_key_is_not_kept(runner: OperatorRunner) -> None:
     counted = _Counted()
     asked = Operator("p", counted, 0, cache=Cache())
     source = _source([{"n": 5, "a": bytearray(b"x")}, {"n": 1, "a": 1}, {"n": 5, "a": bytearray(b"x")}])
@@ -595,13 +601,13 @@ def test_results_grow_old() -> None:
     now = 0.0
     counted = _Counted()
     asked = Operator("p", counted, 0, reads=("n",), cache=Cache(seconds=10))
-    with Runner(clock=lambda: now) as runner:
+    with OperatorRunner(clock=lambda: now) as runner:
         for now, calls in ((0.0, 1), (9.9, 1), (10.0, 2), (19.9, 2), (20.0, 3)):
             _run(runner, asked, rows=[1])
             assert len(counted.asked) == calls, now
 
 
-def test_the_result_not_used_for_longest_makes_room(runner: Runner) -> None:
+def test_the_result_not_used_for_longest_makes_room(runner: OperatorRunner) -> None:
     counted = _Counted()
     asked = Operator("p", counted, 0, reads=("n",), cache=Cache(size=2))
     for row in (1, 2, 1, 3, 1, 2):
@@ -609,7 +615,7 @@ def test_the_result_not_used_for_longest_makes_room(runner: Runner) -> None:
     assert counted.asked == [(1,), (2,), (3,), (2,)]
 
 
-def test_what_is_unknown_is_not_kept(runner: Runner) -> None:
+def test_what_is_unknown_is_not_kept(runner: OperatorRunner) -> None:
     answers = iter([None, ValueError, True])
 
     @operator(reads=("n",), cache=Cache())
@@ -670,7 +676,7 @@ def test_all_forms_of_a_function_say_the_same(
     cache = Cache(3) if cached else None
     inputs = (Literal(least), Attribute("x"))
     told = []
-    with Runner() as runner:
+    with OperatorRunner() as runner:
         for form in (events, pa.Table.from_pylist(events, arrow)):
             source = EventSource(form, SCHEMA)
             for function, batch in ((_one, False), (_later, False), (_listed, True), (_arrow, True)):

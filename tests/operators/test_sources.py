@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from vedette.errors import InputError, SchemaError
-from vedette.operators.sources import EventSource
+from vedette.operators.event_sources import EventSource
 from vedette.schema.schema import Schema
 
 NOON = dt.datetime(2024, 5, 1, 12, tzinfo=dt.UTC)

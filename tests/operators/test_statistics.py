@@ -18,7 +18,7 @@ from vedette.errors import FileError, InputError
 from vedette.language.check import check
 from vedette.language.parser import parse
 from vedette.operators.operator import operator
-from vedette.operators.predicates import Predicates
+from vedette.operators.predicate_numbering import PredicateNumbering
 from vedette.operators.registry import Operators
 from vedette.operators.statistics import Statistics, StatisticsView
 
@@ -35,7 +35,7 @@ def dear(event: Mapping[str, Any]) -> bool:
 
 def view(statistics: Statistics, *texts: str) -> StatisticsView:
     """The predicates of these filters, numbered as they are written."""
-    found = Predicates(Operators(near, dear))
+    found = PredicateNumbering(Operators(near, dear))
     for text in texts:
         found.planned(check(parse(text), None, text))
     return statistics.view(found.evaluations, found.predicates)

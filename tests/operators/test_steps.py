@@ -11,18 +11,18 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.composite.generate import SCHEMA, cuts, patterns, stream
-from tests.composite.hosting import check, matches, records, told
-from tests.composite.test_against_oracle import TYPES, completions
+from tests.patterns.generate import SCHEMA, cuts, patterns, stream
+from tests.patterns.hosting import check, matches, records, told
+from tests.patterns.test_against_oracle import TYPES, completions
 from tests.seeds import some
-from vedette.composite.matcher import PatternMatcher
-from vedette.composite.outputs import Observations
+from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import FilterError
-from vedette.matching.patterns import PatternRecord, Predict
-from vedette.matching.subscriptions import Subscriptions
+from vedette.filters.pattern_records import PatternRecord, Predict
 from vedette.operators.calling import Calling
 from vedette.operators.operator import operator
 from vedette.operators.registry import Operators
+from vedette.patterns.matcher import PatternMatcher
+from vedette.patterns.outputs import Observations
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")  # of hashes in uncompiled kernels
 

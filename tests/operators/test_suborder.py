@@ -13,11 +13,11 @@ from experiments.liu.workload import Setting, Workload, generate, spread
 from tests.operators import slow_planners
 from vedette.operators.suborder import (
     Chains,
+    chain_expectations,
     chain_order,
     cost_difference,
     greedy_path,
     sorted_chains,
-    standing,
     total_saving,
 )
 
@@ -121,7 +121,7 @@ def test_no_order_inside_a_chain_is_cheaper(selectivity: list[float], cost: list
 def test_reach_and_spent_are_those_of_a_chain_by_itself() -> None:
     chains = _chains([[2, 0, 1], [1]], [0.1, 0.5, 0.3], [1.0, 2.0, 1.0])
     assert _lists(chains) == [[0, 2, 1], [1]]
-    reach, spent = standing(chains)
+    reach, spent = chain_expectations(chains)
     np.testing.assert_allclose(reach, [1, 0.1, 0.03, 1])
     np.testing.assert_allclose(spent, [0, 1, 1.1, 0])
 

@@ -16,9 +16,9 @@ from vedette.language.check import check
 from vedette.language.evaluate import truth, value_of
 from vedette.language.parser import parse
 from vedette.operators.alternatives import Alternative, alternatives
-from vedette.operators.bindings import Part, Pattern, joined
-from vedette.operators.constraints import evaluated
+from vedette.operators.bindings import BindingTable, OutputPattern, joined
 from vedette.operators.values import key
+from vedette.operators.variable_constraints import evaluated
 
 
 class Event:
@@ -38,14 +38,14 @@ class Event:
         if None not in parts:
             yield from joined([part for part in parts if part is not None], alternative.constraints, self.value)
 
-    def _part(self, call: Call, positive: bool) -> Part | None:
+    def _part(self, call: Call, positive: bool) -> BindingTable | None:
         operator = self._made[call.name]
         inputs = [evaluated(each, {}, self.value) for each in call.arguments[: operator.inputs]]
         rows = operator.rows(self._event, *inputs)
         if rows is None:
             return None
-        pattern = Pattern(call.arguments[operator.inputs :])
-        return Part(pattern.names, pattern.select(rows, self.value), positive)
+        pattern = OutputPattern(call.arguments[operator.inputs :])
+        return BindingTable(pattern.names, pattern.select(rows, self.value), positive)
 
 
 def comparable(bindings: Mapping[str, Any]) -> frozenset[tuple[str, Any]]:

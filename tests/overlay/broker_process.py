@@ -11,10 +11,10 @@ import sys
 from typing import Any
 
 from tests.overlay.grid_cover import SCHEMA
-from vedette.overlay.broker import Broker, Notification
+from vedette.overlay.broker import Broker, BrokerNotification
 from vedette.overlay.cover import ExactCover
 from vedette.overlay.nats_links import NatsLinks
-from vedette.overlay.node import Node
+from vedette.overlay.node import BrokerNode
 
 
 def say(**fields: Any) -> None:
@@ -22,11 +22,11 @@ def say(**fields: Any) -> None:
     print(json.dumps(fields), flush=True)
 
 
-def notify(notification: Notification) -> None:
+def notify(notification: BrokerNotification) -> None:
     say(told=notification.subscription, event=notification.event)
 
 
-def obey(node: Node, command: dict[str, Any]) -> None:
+def obey(node: BrokerNode, command: dict[str, Any]) -> None:
     """Do what a line says."""
     match command.pop("do"):
         case "subscribe":

@@ -7,7 +7,7 @@ import functools
 from vedette.language.check import check
 from vedette.language.evaluate import evaluate
 from vedette.language.parser import parse
-from vedette.overlay.messages import Key
+from vedette.overlay.messages import SubscriptionKey
 from vedette.schema.schema import Schema
 
 SIDE = 6
@@ -30,9 +30,9 @@ class GridCover:
     """Those that cover most of what is left, one after the other."""
 
     def __init__(self, schema: Schema) -> None:
-        self._told: dict[Key, frozenset[int]] = {}
+        self._told: dict[SubscriptionKey, frozenset[int]] = {}
 
-    def offer(self, key: Key, text: str) -> tuple[Key, ...] | None:
+    def offer(self, key: SubscriptionKey, text: str) -> tuple[SubscriptionKey, ...] | None:
         left, used = points(text), []
         while left:
             best = max(self._told, key=lambda each: len(left & self._told[each]), default=None)
@@ -43,8 +43,8 @@ class GridCover:
             used.append(best)
         return tuple(used)
 
-    def told(self, key: Key, text: str) -> None:
+    def told(self, key: SubscriptionKey, text: str) -> None:
         self._told[key] = points(text)
 
-    def withdraw(self, key: Key) -> None:
+    def withdraw(self, key: SubscriptionKey) -> None:
         self._told.pop(key, None)

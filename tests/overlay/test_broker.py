@@ -6,15 +6,25 @@ import pytest
 
 from tests.overlay.grid_cover import SCHEMA
 from vedette.errors import FilterError, InputError, NotSupported, SchemaError, UnknownSubscription
-from vedette.overlay.broker import Broker, Step
+from vedette.overlay.broker import Broker, BrokerEffects
 from vedette.overlay.cover import ExactCover
 from vedette.overlay.digests import digest
+from vedette.overlay.duplicate_filter import DuplicateFilter
 from vedette.overlay.interests import HERE, Interests
 from vedette.overlay.memory import Network
-from vedette.overlay.messages import Adjacency, Cancel, Differ, Digest, Have, Key, Message, Publish, Subscribe
-from vedette.overlay.seen import Seen
+from vedette.overlay.messages import (
+    AdjacencyMessage,
+    CancelMessage,
+    DifferMessage,
+    DigestMessage,
+    HaveMessage,
+    Message,
+    PublishMessage,
+    SubscribeMessage,
+    SubscriptionKey,
+)
 
-NOTHING = Digest(digest([]))
+NOTHING = DigestMessage(digest([]))
 
 
 def joined(*links: str) -> Broker:
@@ -22,17 +32,17 @@ def joined(*links: str) -> Broker:
     broker = Broker("m", links, ExactCover, schema=SCHEMA, epoch=100)
     for link in links:
         broker.up(link)
-        broker.handle(Adjacency(link, 1, ("m",)), link)
+        broker.handle(AdjacencyMessage(link, 1, ("m",)), link)
         broker.handle(NOTHING, link)
     return broker
 
 
-def said(step: Step, link: str) -> list[Message]:
+def said(step: BrokerEffects, link: str) -> list[Message]:
     return [message for to, message in step.sends if to == link]
 
 
-def key(id_: str, origin: str = "a") -> Key:
-    return Key(origin, id_, 1)
+def key(id_: str, origin: str = "a") -> SubscriptionKey:
+    return SubscriptionKey(origin, id_, 1)
 
 
 # ---------------------------------------------------------------- subscriptions
@@ -40,51 +50,51 @@ def key(id_: str, origin: str = "a") -> Key:
 
 def test_what_was_held_back_is_forwarded_before_what_covered_it_is_cancelled() -> None:
     broker = joined("a", "b")
-    broker.handle(Subscribe(key("wide"), "x >= 1"), "a")
-    step = broker.handle(Subscribe(key("narrow"), "x >= 3"), "a")
+    broker.handle(SubscribeMessage(key("wide"), "x >= 1"), "a")
+    step = broker.handle(SubscribeMessage(key("narrow"), "x >= 3"), "a")
     assert step.sends == []
     assert broker.held("b") == {key("narrow"): (key("wide"),)}
-    step = broker.handle(Cancel(key("wide")), "a")
-    assert step.sends == [("b", Subscribe(key("narrow"), "x >= 3")), ("b", Cancel(key("wide")))]
+    step = broker.handle(CancelMessage(key("wide")), "a")
+    assert step.sends == [("b", SubscribeMessage(key("narrow"), "x >= 3")), ("b", CancelMessage(key("wide")))]
     assert broker.held("b") == {}
 
 
 def test_several_cover_together_and_each_of_them_is_needed() -> None:
     broker = joined("a", "b")
     for id_, text in (("low", "x <= 3"), ("high", "x >= 2"), ("all", "x is not null")):
-        broker.handle(Subscribe(key(id_), text), "a")
+        broker.handle(SubscribeMessage(key(id_), text), "a")
     assert set(broker.held("b")[key("all")]) == {key("low"), key("high")}
-    step = broker.handle(Cancel(key("high")), "a")
-    assert said(step, "b") == [Subscribe(key("all"), "x is not null"), Cancel(key("high"))]
+    step = broker.handle(CancelMessage(key("high")), "a")
+    assert said(step, "b") == [SubscribeMessage(key("all"), "x is not null"), CancelMessage(key("high"))]
 
 
 def test_one_that_is_held_back_is_cancelled_in_silence() -> None:
     broker = joined("a", "b")
-    broker.handle(Subscribe(key("wide"), "x >= 1"), "a")
-    broker.handle(Subscribe(key("narrow"), "x >= 3"), "a")
-    assert broker.handle(Cancel(key("narrow")), "a").sends == []
-    assert broker.handle(Cancel(key("wide")), "a").sends == [("b", Cancel(key("wide")))]
+    broker.handle(SubscribeMessage(key("wide"), "x >= 1"), "a")
+    broker.handle(SubscribeMessage(key("narrow"), "x >= 3"), "a")
+    assert broker.handle(CancelMessage(key("narrow")), "a").sends == []
+    assert broker.handle(CancelMessage(key("wide")), "a").sends == [("b", CancelMessage(key("wide")))]
 
 
 def test_replacing_tells_the_new_one_first() -> None:
     broker = joined("a")
     (old,) = said(broker.subscribe("s", "x = 1"), "a")
-    assert isinstance(old, Subscribe)
+    assert isinstance(old, SubscribeMessage)
     new, gone = said(broker.replace("s", "x = 2"), "a")
-    assert isinstance(new, Subscribe)
+    assert isinstance(new, SubscribeMessage)
     assert new.text == "x = 2"
     assert new.key.version > old.key.version
-    assert gone == Cancel(old.key)
+    assert gone == CancelMessage(old.key)
 
 
 def test_a_neighbour_is_not_told_what_it_said_itself() -> None:
     broker = joined("a", "b")
-    step = broker.handle(Subscribe(key("s"), "x = 1"), "a")
-    assert step.sends == [("b", Subscribe(key("s"), "x = 1"))]
+    step = broker.handle(SubscribeMessage(key("s"), "x = 1"), "a")
+    assert step.sends == [("b", SubscribeMessage(key("s"), "x = 1"))]
     # It comes by both: only now does either have to hear of it because of the other.
-    step = broker.handle(Subscribe(key("s"), "x = 1"), "b")
-    assert step.sends == [("a", Subscribe(key("s"), "x = 1"))]
-    assert broker.handle(Subscribe(key("s"), "x = 1"), "b").sends == []
+    step = broker.handle(SubscribeMessage(key("s"), "x = 1"), "b")
+    assert step.sends == [("a", SubscribeMessage(key("s"), "x = 1"))]
+    assert broker.handle(SubscribeMessage(key("s"), "x = 1"), "b").sends == []
 
 
 def test_subscriptions_that_make_no_sense_are_refused_where_they_are_made() -> None:
@@ -108,11 +118,11 @@ def test_subscriptions_that_make_no_sense_are_refused_where_they_are_made() -> N
 
 def test_a_filter_that_cannot_be_read_here_gets_every_event() -> None:
     broker = joined("a", "b")
-    step = broker.handle(Subscribe(key("odd"), "x resembles 3"), "a")
-    assert said(step, "b") == [Subscribe(key("odd"), "x resembles 3")]
+    step = broker.handle(SubscribeMessage(key("odd"), "x resembles 3"), "a")
+    assert said(step, "b") == [SubscribeMessage(key("odd"), "x resembles 3")]
     assert "cannot be read here, and gets every event" in step.problems[0]
     assert [link for link, _ in broker.publish({"x": 1}).sends] == ["a"]
-    broker.handle(Cancel(key("odd")), "a")
+    broker.handle(CancelMessage(key("odd")), "a")
     assert broker.publish({"x": 1}).sends == []
 
 
@@ -121,14 +131,14 @@ def test_a_filter_that_cannot_be_read_here_gets_every_event() -> None:
 
 def test_an_event_is_told_once_and_not_sent_back() -> None:
     broker = joined("a", "b")
-    broker.handle(Subscribe(key("s"), "x = 1"), "a")
+    broker.handle(SubscribeMessage(key("s"), "x = 1"), "a")
     broker.subscribe("here", "x = 1", subscriber="alice")
-    event = Publish("b", 7, {"x": 1})
+    event = PublishMessage("b", 7, {"x": 1})
     step = broker.handle(event, "b")
     assert step.sends == [("a", event)]
     assert [tuple(told) for told in step.notifications] == [("here", "alice", {"x": 1}, ("b", 7))]
-    assert broker.handle(event, "b") == Step([], [], [])
-    assert broker.handle(Publish("a", 8, {"x": 1}), "a").sends == []
+    assert broker.handle(event, "b") == BrokerEffects([], [], [])
+    assert broker.handle(PublishMessage("a", 8, {"x": 1}), "a").sends == []
 
 
 def test_an_event_of_another_schema_is_reported() -> None:
@@ -136,13 +146,13 @@ def test_an_event_of_another_schema_is_reported() -> None:
     broker.subscribe("here", "x = 1")
     with pytest.raises(SchemaError):
         broker.publish({"x": "one"})
-    step = broker.handle(Publish("b", 7, {"x": "one"}), "b")
+    step = broker.handle(PublishMessage("b", 7, {"x": "one"}), "b")
     assert step.sends == step.notifications == []
     assert "event 7 of 'b' came over 'b' and cannot be read here" in step.problems[0]
 
 
 def test_the_memory_of_events_is_bounded() -> None:
-    seen = Seen(most=3)
+    seen = DuplicateFilter(most=3)
     for number in range(5):
         seen.add(("a", number))
     assert [("a", number) in seen for number in range(5)] == [False, False, True, True, True]
@@ -160,9 +170,9 @@ def test_while_a_link_is_down_changes_wait_and_then_only_they_are_told() -> None
     broker.down("a")
     assert broker.cancel("gone").sends == broker.subscribe("new", "y = 1").sends == []
     broker.up("a")
-    broker.handle(Adjacency("a", 2, ("m",)), "a")
-    step = broker.handle(Digest(digest(told)), "a")
-    assert [type(message) for message in said(step, "a")] == [Subscribe, Cancel]
+    broker.handle(AdjacencyMessage("a", 2, ("m",)), "a")
+    step = broker.handle(DigestMessage(digest(told)), "a")
+    assert [type(message) for message in said(step, "a")] == [SubscribeMessage, CancelMessage]
     assert {each.id for each in broker.forwarded("a")} == {"kept", "new"}
 
 
@@ -174,11 +184,11 @@ def test_what_was_lost_on_the_way_is_told_again() -> None:
     stranger = key("stranger", "m")
     broker.down("a")
     broker.up("a")
-    broker.handle(Adjacency("a", 2, ("m",)), "a")
-    (differ,) = said(broker.handle(Digest(digest([*arrived, stranger])), "a"), "a")
-    assert isinstance(differ, Differ)
-    step = broker.handle(Have((stranger,), last=True), "a")
-    assert said(step, "a") == [Subscribe(lost, "x = 0"), Cancel(stranger)]
+    broker.handle(AdjacencyMessage("a", 2, ("m",)), "a")
+    (differ,) = said(broker.handle(DigestMessage(digest([*arrived, stranger])), "a"), "a")
+    assert isinstance(differ, DifferMessage)
+    step = broker.handle(HaveMessage((stranger,), last=True), "a")
+    assert said(step, "a") == [SubscribeMessage(lost, "x = 0"), CancelMessage(stranger)]
     assert set(broker.forwarded("a")) == {lost, *arrived}
 
 
@@ -186,37 +196,37 @@ def test_a_neighbour_is_told_what_is_known_of_it_in_bounded_messages() -> None:
     broker = joined("a", "b")
     keys = [key(f"s{number}") for number in range(1_200)]
     for each in keys:
-        broker.handle(Subscribe(each, "x = 1"), "a")
-    assert said(broker.up("a"), "a")[-1] == Digest(digest(keys))
-    listed = said(broker.handle(Differ(tuple(range(256))), "a"), "a")
-    assert all(isinstance(message, Have) and len(message.keys) <= 500 for message in listed)
+        broker.handle(SubscribeMessage(each, "x = 1"), "a")
+    assert said(broker.up("a"), "a")[-1] == DigestMessage(digest(keys))
+    listed = said(broker.handle(DifferMessage(tuple(range(256))), "a"), "a")
+    assert all(isinstance(message, HaveMessage) and len(message.keys) <= 500 for message in listed)
     assert [message.last for message in listed] == [False, False, True]  # type: ignore[union-attr]
     assert {each for message in listed for each in message.keys} == set(keys)  # type: ignore[union-attr]
-    nothing = said(broker.handle(Differ(()), "a"), "a")
-    assert nothing == [Have((), last=True)]
+    nothing = said(broker.handle(DifferMessage(()), "a"), "a")
+    assert nothing == [HaveMessage((), last=True)]
 
 
 def test_what_a_lost_neighbour_wanted_is_kept_in_mind_unless_it_can_be_reached_otherwise() -> None:
     broker = joined("a", "b")
-    broker.handle(Subscribe(key("s"), "x = 1"), "a")
-    assert [type(message) for message in said(broker.down("a"), "b")] == [Adjacency]
-    step = broker.handle(Adjacency("b", 2, ("a", "m")), "b")
+    broker.handle(SubscribeMessage(key("s"), "x = 1"), "a")
+    assert [type(message) for message in said(broker.down("a"), "b")] == [AdjacencyMessage]
+    step = broker.handle(AdjacencyMessage("b", 2, ("a", "m")), "b")
     assert said(step, "b") == []
-    step = broker.handle(Adjacency("a", 2, ("b",)), "b")
-    assert said(step, "b") == [Cancel(key("s"))]
+    step = broker.handle(AdjacencyMessage("a", 2, ("b",)), "b")
+    assert said(step, "b") == [CancelMessage(key("s"))]
 
 
 def test_a_new_neighbour_is_told_of_links_that_it_cannot_see() -> None:
     broker = Broker("m", ["a", "b"], schema=SCHEMA, epoch=100)
     broker.up("a")
-    broker.handle(Adjacency("far", 3, ("a",)), "a")
-    assert Adjacency("far", 3, ("a",)) in said(broker.up("b"), "b")
+    broker.handle(AdjacencyMessage("far", 3, ("a",)), "a")
+    assert AdjacencyMessage("far", 3, ("a",)) in said(broker.up("b"), "b")
 
 
 def test_a_broker_outbids_what_an_earlier_life_said() -> None:
     broker = joined("a")
-    (adjacency,) = said(broker.handle(Adjacency("m", 10_000, ("z",)), "a"), "a")
-    assert adjacency == Adjacency("m", 10_001, ("a",))
+    (adjacency,) = said(broker.handle(AdjacencyMessage("m", 10_000, ("z",)), "a"), "a")
+    assert adjacency == AdjacencyMessage("m", 10_001, ("a",))
 
 
 def test_names_and_links_that_make_no_sense() -> None:

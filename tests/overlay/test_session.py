@@ -7,8 +7,8 @@ from collections import deque
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.overlay.messages import Cancel, Key, Message
-from vedette.overlay.session import Change, Outcome, Session
+from vedette.overlay.link_session import LinkChange, Session, SessionEffects
+from vedette.overlay.messages import CancelMessage, Message, SubscriptionKey
 
 SILENCE = 5.0
 
@@ -24,16 +24,16 @@ class Pair:
         self.now = 0.0
         self.count = 0
 
-    def follow(self, end: int, outcome: Outcome) -> None:
+    def follow(self, end: int, outcome: SessionEffects) -> None:
         self.under_way[end].extend(outcome.frames)
         for each in outcome.happened:
             self.happened[end].append(each)
-            if each is Change.UP:
+            if each is LinkChange.UP:
                 self.sent[end].append([])
 
     def send(self, end: int) -> None:
         self.count += 1
-        message = Cancel(Key("a", "s", self.count))
+        message = CancelMessage(SubscriptionKey("a", "s", self.count))
         frame = self.ends[end].send(message)
         if frame is not None:
             self.under_way[end].append(frame)
@@ -59,15 +59,15 @@ class Pair:
         self.now += 1
         self.ends[end] = Session(int(1000 * (self.now + 1)), silence=SILENCE)
         if self.happened[end] and self.received(end)[0]:
-            self.happened[end].append(Change.DOWN)
+            self.happened[end].append(LinkChange.DOWN)
 
     def received(self, end: int) -> tuple[bool, list[list[object]]]:
         """Whether the link is up, and the messages of each session; up and down must take turns."""
         up, sessions = False, []
         for each in self.happened[end]:
-            if isinstance(each, Change):
-                assert up is (each is Change.DOWN)
-                up = each is Change.UP
+            if isinstance(each, LinkChange):
+                assert up is (each is LinkChange.DOWN)
+                up = each is LinkChange.UP
                 sessions += [[]] if up else []
             else:
                 assert up
@@ -125,7 +125,7 @@ def test_a_loss_at_the_end_is_noticed_by_the_next_sign_of_life() -> None:
     pair.lose(0)
     pair.tick(0)
     pair.deliver(0)
-    assert pair.happened[1][-1] is Change.DOWN
+    assert pair.happened[1][-1] is LinkChange.DOWN
 
 
 def test_silence_is_an_end() -> None:
@@ -133,5 +133,5 @@ def test_silence_is_an_end() -> None:
     pair.settle()
     pair.now += SILENCE + 1
     pair.follow(0, pair.ends[0].tick(pair.now))
-    assert pair.happened[0] == [Change.UP, Change.DOWN]
-    assert pair.ends[0].send(Cancel(Key("a", "s", 1))) is None
+    assert pair.happened[0] == [LinkChange.UP, LinkChange.DOWN]
+    assert pair.ends[0].send(CancelMessage(SubscriptionKey("a", "s", 1))) is None

@@ -5,16 +5,16 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.overlay.messages import Adjacency
+from vedette.overlay.messages import AdjacencyMessage
 from vedette.overlay.topology import routes
 
 NAMES = "abcdefgh"
 pairs = st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES)).filter(lambda pair: pair[0] < pair[1])
 
 
-def known(links: set[tuple[str, str]]) -> dict[str, Adjacency]:
+def known(links: set[tuple[str, str]]) -> dict[str, AdjacencyMessage]:
     both = links | {(other, one) for one, other in links}
-    return {name: Adjacency(name, 1, tuple(sorted(to for of, to in both if of == name))) for name in NAMES}
+    return {name: AdjacencyMessage(name, 1, tuple(sorted(to for of, to in both if of == name))) for name in NAMES}
 
 
 def tree(links: set[tuple[str, str]]) -> set[tuple[str, str]]:
@@ -49,7 +49,7 @@ def test_when_a_link_goes_one_other_takes_its_place(links: set[tuple[str, str]],
 
 
 def test_a_link_is_there_only_if_both_ends_say_so() -> None:
-    said = {"a": Adjacency("a", 1, ("b",)), "b": Adjacency("b", 1, ())}
+    said = {"a": AdjacencyMessage("a", 1, ("b",)), "b": AdjacencyMessage("b", 1, ())}
     assert routes("a", said).tree == frozenset()
     assert routes("a", said).reachable == {"a"}
 

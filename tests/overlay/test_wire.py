@@ -16,24 +16,34 @@ from hypothesis import strategies as st
 
 from vedette.errors import InputError
 from vedette.overlay.digests import BITS, PARTS, differing, digest, part
-from vedette.overlay.messages import Adjacency, Cancel, Differ, Digest, Have, Key, Message, Publish, Subscribe
+from vedette.overlay.messages import (
+    AdjacencyMessage,
+    CancelMessage,
+    DifferMessage,
+    DigestMessage,
+    HaveMessage,
+    Message,
+    PublishMessage,
+    SubscribeMessage,
+    SubscriptionKey,
+)
 from vedette.overlay.wire import MOST_BYTES, Frame, check_name, check_size, decode, encode, plain
 
 names = st.from_regex(r"[A-Za-z0-9_-]{1,10}", fullmatch=True)
 numbers = st.integers(0, 2**63 - 1)
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
-keys = st.builds(Key, names, texts, numbers)
+keys = st.builds(SubscriptionKey, names, texts, numbers)
 parts = st.integers(0, PARTS - 1)
 numeric = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
 values = st.one_of(st.none(), st.booleans(), numeric, texts)
 messages = st.one_of(
-    st.builds(Adjacency, names, numbers, st.lists(names, max_size=4).map(tuple)),
-    st.builds(Subscribe, keys, texts),
-    st.builds(Cancel, keys),
-    st.builds(Publish, names, numbers, st.dictionaries(texts, values)),
-    st.builds(Digest, st.lists(st.integers(0, 2**BITS - 1), min_size=PARTS, max_size=PARTS).map(tuple)),
-    st.builds(Differ, st.lists(parts, max_size=4).map(tuple)),
-    st.builds(Have, st.lists(keys, max_size=4).map(tuple), st.booleans()),
+    st.builds(AdjacencyMessage, names, numbers, st.lists(names, max_size=4).map(tuple)),
+    st.builds(SubscribeMessage, keys, texts),
+    st.builds(CancelMessage, keys),
+    st.builds(PublishMessage, names, numbers, st.dictionaries(texts, values)),
+    st.builds(DigestMessage, st.lists(st.integers(0, 2**BITS - 1), min_size=PARTS, max_size=PARTS).map(tuple)),
+    st.builds(DifferMessage, st.lists(parts, max_size=4).map(tuple)),
+    st.builds(HaveMessage, st.lists(keys, max_size=4).map(tuple), st.booleans()),
 )
 frames = st.builds(Frame, numbers, st.one_of(st.none(), numbers), numbers, st.one_of(st.none(), messages))
 
@@ -90,14 +100,14 @@ def test_errors_say_what_is_wrong(change: dict[str, Any], said: str) -> None:
 
 
 def test_sizes_are_bounded() -> None:
-    long: Message = Publish("a", 1, {"text": "x" * MOST_BYTES})
+    long: Message = PublishMessage("a", 1, {"text": "x" * MOST_BYTES})
     with pytest.raises(InputError, match="the most that brokers send"):
         encode(Frame(1, 2, 0, long))
     with pytest.raises(InputError, match="the most that brokers send"):
         check_size(long)
     with pytest.raises(InputError, match="over the limit"):
         decode(b" " * (MOST_BYTES + 1))
-    fitting = Publish("a" * 64, 2**63 - 1, {"text": "x" * (MOST_BYTES - 400)})
+    fitting = PublishMessage("a" * 64, 2**63 - 1, {"text": "x" * (MOST_BYTES - 400)})
     check_size(fitting)
     encode(Frame(2**63 - 1, 2**63 - 1, 2**63 - 1, fitting))
     with pytest.raises(InputError, match="is not JSON"):
@@ -139,5 +149,5 @@ def test_names_that_no_subject_can_have(name: object) -> None:
 
 
 @given(mine=st.sets(keys, max_size=20), theirs=st.sets(keys, max_size=20))
-def test_digests_differ_where_sets_do(mine: set[Key], theirs: set[Key]) -> None:
+def test_digests_differ_where_sets_do(mine: set[SubscriptionKey], theirs: set[SubscriptionKey]) -> None:
     assert set(differing(digest(mine), digest(theirs))) == {part(key) for key in mine ^ theirs}

@@ -10,7 +10,7 @@ from typing import Any
 from tests.overlay.grid_cover import EVENTS, SCHEMA, points
 from vedette.overlay.cover import Cover
 from vedette.overlay.memory import Network
-from vedette.overlay.messages import Adjacency
+from vedette.overlay.messages import AdjacencyMessage
 from vedette.overlay.topology import routes
 from vedette.schema.schema import Schema
 
@@ -133,7 +133,7 @@ class World:
         """In a quiet network everybody knows the links that there are, and so has the same tree."""
         up = {frozenset(link) for link in self.links if link not in self.down}
         there = {
-            name: Adjacency(name, 0, tuple(other for other in self.names if frozenset((name, other)) in up))
+            name: AdjacencyMessage(name, 0, tuple(other for other in self.names if frozenset((name, other)) in up))
             for name in self.names
         }
         for name in self.names:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from vedette.schema.columns import Column
 from vedette.schema.encode import encode
-from vedette.schema.infer import Inference, infer
+from vedette.schema.infer import SchemaInference, infer
 
 
 def spelled(events: list[dict[str, Any]]) -> dict[str, str]:
@@ -91,7 +91,7 @@ def test_objects_that_are_not_all_places_are_no_points() -> None:
 
 
 def test_a_known_shape_is_still_watched() -> None:
-    inference = Inference()
+    inference = SchemaInference()
     inference.add([{"a": 1, "b": {"c": 1}}, {"a": 2, "b": {"c": "x"}}, {"a": 2**70, "b": {"d": 1}}])
     schema = inference.schema()
     assert {path: schema.spelling(path) for path in schema} == {"a": "float", "b.c": "mixed", "b.d": "int"}

@@ -82,7 +82,9 @@ def test_bounds_are_the_smallest_keys(kind: Kind, values: st.SearchStrategy[Any]
     def holds(value: Any) -> None:
         assert at_least(kind, value) == key(kind, value)
         following = above(kind, value)
-        if kind is Kind.FLOAT and value < math.inf:
+        if kind is Kind.FLOAT and -(2**63) <= value < 2**64 and abs(value) >= 2**53:
+            assert following == key(kind, int(value) + 1)  # which lies between this float and the next one
+        elif kind is Kind.FLOAT and value < math.inf:
             assert following == key(kind, math.nextafter(value, math.inf))
         elif kind in (Kind.INT, Kind.TIMESTAMP, Kind.DATE) and following is not None:
             assert following == key(kind, value) + 1
@@ -98,7 +100,8 @@ def test_constants_outside_the_keys() -> None:
     assert at_least(Kind.INT, math.nan) is None
     assert above(Kind.FLOAT, math.nan) is None
     assert above(Kind.FLOAT, math.inf) == key(Kind.FLOAT, math.nan)
-    assert above(Kind.FLOAT, 2**53 + 1) == at_least(Kind.FLOAT, 2**53 + 1) == key(Kind.FLOAT, 2.0**53 + 2)
+    assert above(Kind.FLOAT, 2**53 + 1) == key(Kind.FLOAT, 2.0**53 + 2)
+    assert above(Kind.FLOAT, 2**64 + 1) == at_least(Kind.FLOAT, 2**64 + 1) == key(Kind.FLOAT, 2.0**64 + 4096)
     assert above(Kind.BOOL, True) is None
     assert above(Kind.IP, ipaddress.ip_address("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff")) is None
     assert at_least(Kind.DATE, dt.datetime(1970, 1, 2, 0, 0, 1, tzinfo=dt.UTC)) == 2

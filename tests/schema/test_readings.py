@@ -20,13 +20,13 @@ from tests.random_json import NAMES, random_event, random_table
 from tests.schema.unpack import unpack
 from tests.seeds import some
 from vedette.errors import InputError
-from vedette.schema.columns import Column, KeyColumn
+from vedette.schema.columns import Column, ColumnData, KeyColumn, TextColumn
 from vedette.schema.encode import encode
-from vedette.schema.keys import float_key
-from vedette.schema.one import prepare_one
+from vedette.schema.event_values import prepare_one
+from vedette.schema.keys import number_key
 from vedette.schema.readings import DEEPEST, TYPES, viewer
 from vedette.schema.schema import Schema
-from vedette.schema.tables import TableEvents
+from vedette.schema.table_paths import TableEvents
 from vedette.schema.types import IP, TIMESTAMP, Kind, Type
 
 OPEN = Schema({}, closed=False)
@@ -83,6 +83,11 @@ def is_figure(leaf: Any) -> bool:
     return isinstance(read, int | float) and not isinstance(read, bool) and math.isfinite(read)
 
 
+def as_number(value: float) -> float:
+    """A float, or an integer of 64 bits that is none."""
+    return value if float(value) != value and -(2**63) <= value < 2**64 else float(value)
+
+
 def expected_lists(event: Mapping[str, Any], reading: str, path: str) -> list[Any] | None:
     """What the views that are lists read, in any order."""
     found = [leaf for value in reached(event, path) for leaf in scalars(value, path == "*")]
@@ -91,8 +96,8 @@ def expected_lists(event: Mapping[str, Any], reading: str, path: str) -> list[An
     numbers = [leaf for leaf in found if isinstance(leaf, int | float) and not isinstance(leaf, bool)]
     return {
         "strings": [leaf for leaf in found if isinstance(leaf, str)],
-        "numbers": [float(number) for number in numbers],
-        "figures": [float(leaf) for leaf in (*numbers, *filter(is_figure, found))],
+        "numbers": [as_number(number) for number in numbers],
+        "figures": [as_number(json.loads(str(leaf))) for leaf in (*numbers, *filter(is_figure, found))],
         "leaves": [canonical(leaf) for leaf in found],
         "texts": [leaf if isinstance(leaf, str) else canonical(leaf) for leaf in found if leaf is not None],
     }[reading]
@@ -102,7 +107,7 @@ def expected_lists(event: Mapping[str, Any], reading: str, path: str) -> list[An
 def test_leaves_are_those_of_the_flat_event(seed: int) -> None:
     event = random_event(random.Random(seed))
     for reading, path in VIEWS:
-        if TYPES[reading].is_list:
+        if TYPES[reading].is_list and reading != "items":
             found, expected = viewer(reading, path)(event), expected_lists(event, reading, path)
             assert (found is None) == (expected is None), (reading, path, event)
             assert sorted(found or []) == sorted(expected or []), (reading, path, event)
@@ -116,7 +121,7 @@ def test_texts_are_json_that_reads_back(seed: int) -> None:
         text = viewer("text", path)(event)
         if not values or values == [None]:
             assert text is None or json.loads(text) == [None], (path, event)  # found in a list
-        elif len(values) == 1 and isinstance(values[0], str) and path in event:
+        elif len(values) == 1 and isinstance(values[0], str) and event.get(path) == values[0]:
             assert text == values[0]
         elif path in event and event[path] is not None:
             assert in_floats(json.loads(text)) == in_floats(event[path])
@@ -125,6 +130,21 @@ def test_texts_are_json_that_reads_back(seed: int) -> None:
             whole = event if path == "*" else event[path]
             assert (nested is not None) == holds_objects(whole), (path, event)
             assert nested is None or in_floats(json.loads(nested)) == in_floats(whole)
+
+
+@pytest.mark.parametrize("seed", some(150, usual=30))
+def test_items_are_the_texts_of_elements_or_the_one_text(seed: int) -> None:
+    event = random_event(random.Random(seed))
+    for path in PATHS:
+        elements = [each for value in reached(event, path) for each in flat(value) if each is not None]
+        found = viewer("items", path)(event)
+        assert sorted(found or []) == sorted(viewer("text", "x")({"x": each}) for each in elements), (path, event)
+        assert (found is None) == (viewer("text", path)(event) is None), (path, event)
+
+
+def flat(value: Any) -> list[Any]:
+    """The elements of a list and of lists in it, or else the value itself."""
+    return [each for part in value for each in flat(part)] if isinstance(value, list) else [value]
 
 
 def in_floats(value: Any) -> Any:
@@ -151,7 +171,8 @@ def columns() -> list[Column]:
     made = [Column(path, TYPES[reading], None, reading) for reading, path in VIEWS]
     made += [Column(path, IP, None, "text") for path in NAMES]
     made += [Column(path, TIMESTAMP, None, "text") for path in NAMES]
-    return made + [Column(path, Type(Kind.IP, is_list=True), None, "strings") for path in PATHS]
+    lists = ("strings", "items")
+    return made + [Column(path, Type(Kind.IP, is_list=True), None, reading) for reading in lists for path in PATHS]
 
 
 def keys(column: Column, value: Any) -> Any:
@@ -160,7 +181,15 @@ def keys(column: Column, value: Any) -> Any:
         return None
     if not column.type.is_list:
         return value if isinstance(value, int) else value.encode()
-    return [float_key(each) if isinstance(each, float) else each.encode() for each in value]
+    return [each.encode() if isinstance(each, str) else number_key(each) for each in value]
+
+
+def told(column: Column, data: ColumnData) -> list[Any]:
+    """The values of a column; texts that are all elements of lists of one are such lists."""
+    values = unpack(data)
+    if column.type.is_list and isinstance(data, TextColumn):
+        return [None if value is None else [value] for value in values]
+    return values
 
 
 def tidied(values: list[Any]) -> list[Any]:
@@ -177,14 +206,15 @@ def test_dicts_and_single_events() -> None:
     one = prepare_one(wanted, OPEN)
     single = [one(event) for event in events]
     for number, column in enumerate(wanted):
-        batch = unpack(encoded.data[column])
+        batch = told(column, encoded.data[column])
         if column.type == TYPES[column.reading or ""]:
             read = viewer(column.reading or "", column.path)
             assert batch == [keys(column, read(event)) for event in events], column
         alone = [values[number] for values in single]
-        assert tidied([None if v is None else v if isinstance(v, int | bytes) else unpack(v)[0] for v in alone]) == (
-            tidied(batch)
-        ), column
+        if column.reading == "items":
+            alone = [[v] if isinstance(v, bytes) else v for v in alone]
+        values = [v if v is None or isinstance(v, int | bytes | list) else unpack(v)[0] for v in alone]
+        assert tidied(values) == tidied(batch), column
 
 
 def test_a_schema_does_not_matter_to_views() -> None:
@@ -205,7 +235,8 @@ def test_tables_are_read_as_their_rows(seed: int) -> None:
     wanted = columns()
     by_column, by_row = encode(table, wanted, OPEN), encode(events, wanted, OPEN)
     for column in wanted:
-        assert tidied(unpack(by_column.data[column])) == tidied(unpack(by_row.data[column])), (column, table.schema)
+        found, expected = (told(column, each.data[column]) for each in (by_column, by_row))
+        assert tidied(found) == tidied(expected), (column, table.schema)
 
 
 def test_rows_of_tables_have_no_nulls_but_in_lists() -> None:

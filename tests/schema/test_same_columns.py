@@ -14,7 +14,7 @@ from tests.schema.unpack import unpack
 from vedette.errors import SchemaError
 from vedette.schema.columns import Column, ColumnData
 from vedette.schema.encode import encode
-from vedette.schema.one import prepare_one
+from vedette.schema.event_values import prepare_one
 from vedette.schema.schema import Schema
 from vedette.schema.types import DATE, FLOAT, INT, IP, STRING, TIMESTAMP, Kind, Type, parse_type
 

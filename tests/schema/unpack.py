@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from vedette.schema.columns import ColumnData, KeyColumn, ListColumn, PointColumn, TextColumn
+from vedette.schema.exact_numbers import key_at
 
 
 def unpack(data: ColumnData) -> list[Any]:
@@ -22,7 +23,8 @@ def unpack(data: ColumnData) -> list[Any]:
         assert data.keys.dtype == np.int64
         assert data.present.dtype == np.bool_
         assert np.all(data.keys[~data.present] == 0)
-        return [key if here else None for key, here in zip(data.keys.tolist(), data.present.tolist(), strict=True)]
+        assert data.rest is None or np.all(data.rest[~data.present] == 0)
+        return [key_at(data, row) if here else None for row, here in enumerate(data.present.tolist())]
     if isinstance(data, PointColumn):
         assert np.array_equal(np.isnan(data.x), np.isnan(data.y))
         return [None if x != x else (x, y) for x, y in zip(data.x.tolist(), data.y.tolist(), strict=True)]  # noqa: PLR0124

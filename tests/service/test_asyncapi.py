@@ -15,11 +15,11 @@ from websockets.sync.client import connect
 from tests.service.receiver import receiving
 from tests.service.running import Running
 from tests.waiting import until
-from vedette.service.engine import Told
 from vedette.service.http.asyncapi import VERSION
-from vedette.service.notifying import body_of
-from vedette.service.registry import Wanted
+from vedette.service.notification import NotificationTemplate
 from vedette.service.service import Service
+from vedette.service.stream_engine import Notice
+from vedette.service.subscription_registry import SubscriptionRequest
 from vedette.service.tenants import Tenant
 
 SCHEMA = Path(__file__).parent.parent / "fixtures" / "asyncapi" / f"{VERSION}.json"
@@ -132,13 +132,13 @@ def test_servers_are_where_the_document_was_asked_for(running: Running) -> None:
 def test_all_that_a_notification_can_say_is_described(
     service: Service, tenant: Tenant, document: dict[str, Any]
 ) -> None:
-    wanted = Wanted("[x = 1] , [x = 2]", subscriber="ann", origin={"title": "t"}, predict={"within": 3})
+    wanted = SubscriptionRequest("[x = 1] , [x = 2]", subscriber="ann", origin={"title": "t"}, predict={"within": 3})
     subscription = service.registry.subscribe(tenant, wanted).subscription
-    told = Told(1, subscription.id, "prediction", {"a": "e1"}, {"b": "2"}, 0.5, 3)
-    said = json.loads(body_of("n_x", subscription, told, b'{"x":1}', "1970-01-01T00:00:00Z"))
+    told = Notice(1, subscription.id, "prediction", {"a": "e1"}, {"b": "2"}, 0.5, 3)
+    said = json.loads(NotificationTemplate(subscription, "1970-01-01T00:00:00Z").full(told, 0, b'{"x":1}')[1])
     check(document, "serverSentEvents", "notification", said)
     names = document["components"]["schemas"]["Notification"]["properties"].keys()
-    assert names - said.keys() == {"offer"}
+    assert names - said.keys() == {"offer", "reason"}
     with pytest.raises(Exception, match="more"):
         check(document, "serverSentEvents", "notification", said | {"more": 1})
     check(document, "serverSentEvents", "dropped", {"kind": "dropped", "dropped": 3})

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from vedette.service.collecting import Collector
+from vedette.service.garbage_collection import GarbageCollection
 
 
 class Thing:
@@ -26,7 +26,7 @@ def put_back() -> Iterator[None]:
 
 
 def test_what_survived_one_look_is_left_alone() -> None:
-    collector, before = Collector(), gc.get_freeze_count()
+    collector, before = GarbageCollection(), gc.get_freeze_count()
     collector.install()
     try:
         gc.collect(0)
@@ -45,7 +45,7 @@ def test_what_survived_one_look_is_left_alone() -> None:
 
 
 def test_once_in_a_while_everything_is_looked_at() -> None:
-    collector = Collector(thaw_seconds=0.0)
+    collector = GarbageCollection(thaw_seconds=0.0)
     collector.install()
     try:
         thing = Thing()

@@ -144,7 +144,7 @@ def test_a_pattern_without_forecasts_says_so(running: Running) -> None:
 def test_engines_are_looked_at_by_the_thread_that_matches(service: Service) -> None:
     names: list[str] = []
     service.pump.look("default", lambda _: names.append(threading.current_thread().name)).result(30)
-    assert names == ["vedette-pump"]
+    assert names == ["vedette-pump-default"]
     wrong: Future[None] = service.pump.look("default", lambda engine: engine.remove("none"))
     assert wrong.exception(30) is not None
     published(service, {"x": 1})  # it goes on

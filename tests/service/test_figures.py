@@ -6,9 +6,10 @@ from typing import Any, cast
 
 import pytest
 
-from vedette.service.engine import Told
-from vedette.service.figures import BUCKETS, WIDTH, Figures
-from vedette.service.registry import Change, Subscription
+from tests.service.running import noticed
+from vedette.service.match_rates import BUCKETS, WIDTH, Figures
+from vedette.service.stream_engine import Notice, Notices
+from vedette.service.subscription_registry import Subscription, SubscriptionChange
 
 SOME = cast(Subscription, object())  # that there is one is all that counts here
 
@@ -23,8 +24,8 @@ class Clock:
         return self.moment
 
 
-def told(*pairs: tuple[int, str]) -> list[Told]:
-    return [Told(event, id_) for event, id_ in pairs]
+def told(*pairs: tuple[int, str]) -> list[Notices]:
+    return [noticed(*(Notice(event, id_) for event, id_ in pairs))]
 
 
 def test_notifications_per_event() -> None:
@@ -41,13 +42,13 @@ def test_notifications_per_event() -> None:
 def test_a_new_one_is_held_against_the_events_since_it_stands() -> None:
     figures = Figures(Clock())
     figures.count("s", range(1, 11), [])
-    figures.changed(Change(13, "s", "a", SOME))
+    figures.changed(SubscriptionChange(13, "s", "a", SOME))
     assert figures.recent("s", "a")[:2] == (0, 0)  # though events of before it wait to be matched
     figures.count("s", [11, 12, 13, 14, 15], told((14, "a")))
     assert figures.recent("s", "a")[:2] == (2, 1)
     figures.count("s", [16], told((16, "a")))
     assert figures.recent("s", "a")[:2] == (3, 2)
-    figures.changed(Change(16, "s", "a", SOME))  # which says something else now
+    figures.changed(SubscriptionChange(16, "s", "a", SOME))  # which says something else now
     figures.count("s", [17], [])
     assert figures.recent("s", "a")[:2] == (1, 0)
 
@@ -55,7 +56,7 @@ def test_a_new_one_is_held_against_the_events_since_it_stands() -> None:
 def test_what_is_older_than_an_hour_is_forgotten() -> None:
     clock = Clock()
     figures = Figures(clock)
-    figures.changed(Change(0, "s", "a", SOME))
+    figures.changed(SubscriptionChange(0, "s", "a", SOME))
     figures.count("s", [1, 2], told((1, "a")))
     clock.moment += 3 * WIDTH
     figures.count("s", [3], told((3, "a")))
@@ -73,7 +74,7 @@ def test_what_is_older_than_an_hour_is_forgotten() -> None:
 def test_who_comes_and_goes_on_a_quiet_stream_is_not_remembered() -> None:
     figures = Figures(Clock())
     for number in range(1_000):
-        figures.changed(Change(0, "s", str(number), SOME))
-        figures.changed(Change(0, "s", str(number), None))
+        figures.changed(SubscriptionChange(0, "s", str(number), SOME))
+        figures.changed(SubscriptionChange(0, "s", str(number), None))
     coming: Any = figures._coming["s"]
     assert not coming

@@ -11,22 +11,22 @@ from tests.service import running as places
 from tests.service.running import published, settings_in
 from vedette.errors import FileError
 from vedette.service.errors import StoreFailed
-from vedette.service.registry import Wanted
 from vedette.service.service import Service
-from vedette.service.storage import holding
+from vedette.service.storage import database_lock
+from vedette.service.subscription_registry import SubscriptionRequest
 
 
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits for the first to end."""
-    monkeypatch.setattr(holding, "_OF_SERVERS", 0.0)
-    monkeypatch.setattr(holding, "_PATIENCE", {"sqlite": 0.0})
+    monkeypatch.setattr(database_lock, "_OF_SERVERS", 0.0)
+    monkeypatch.setattr(database_lock, "_PATIENCE", {"sqlite": 0.0})
 
 
 def test_a_second_one_is_refused_until_the_first_has_ended(tmp_path: Path) -> None:
     settings = settings_in(tmp_path)
     with Service(settings) as first:
-        one = first.registry.subscribe(first.tenants.add("acme"), Wanted("x = 1")).subscription
+        one = first.registry.subscribe(first.tenants.add("acme"), SubscriptionRequest("x = 1")).subscription
         with pytest.raises(StoreFailed, match="another process serves"):
             Service(settings).start()
         published(first, {"x": 1})  # which goes on as before

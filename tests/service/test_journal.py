@@ -16,12 +16,12 @@ from sqlalchemy.exc import DataError, OperationalError
 from tests.service.running import MEASURES
 from vedette.errors import InputError
 from vedette.service import journal as journal_module
+from vedette.service.accepted_events import AcceptedEvent, AcceptedEvents
 from vedette.service.errors import StoreBusy, StoreFailed
-from vedette.service.fresh import Fresh, FreshEvents
-from vedette.service.incoming import read
-from vedette.service.journal import Accepted, Journal
-from vedette.service.storage import bulk
-from vedette.service.storage.migrating import migrate
+from vedette.service.incoming_events import read
+from vedette.service.journal import AcceptedBatch, Journal
+from vedette.service.storage import bulk_insert
+from vedette.service.storage.schema_migration import migrate
 from vedette.service.storage.store import Store
 from vedette.service.storage.tables import events
 
@@ -42,7 +42,7 @@ def journal(store: Store) -> Journal:
     return made
 
 
-def published(journal: Journal, *ids: str, stream: str = "default") -> Future[Accepted]:
+def published(journal: Journal, *ids: str, stream: str = "default") -> Future[AcceptedBatch]:
     body = orjson.dumps([{"id": id_, "x": 1} for id_ in ids])
     return journal.publish(stream, read(body, "application/json", {}, MEASURES))
 
@@ -51,13 +51,13 @@ def test_whoever_comes_meanwhile_is_written_down_with_the_others(
     store: Store, journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inserted: list[int] = []
-    plainly = bulk.insert
+    plainly = bulk_insert.insert
 
     def insert(connection: Any, table: sa.Table, rows: Sequence[Any], *, new_only: bool) -> None:
         inserted.append(len(rows))
         plainly(connection, table, rows, new_only=new_only)
 
-    monkeypatch.setattr(bulk, "insert", insert)
+    monkeypatch.setattr(bulk_insert, "insert", insert)
     waiting = [published(journal, *ids) for ids in (("a", "b"), ("c",), ("b", "d"), (), ("a",))]
     store.start()
     found = [one.result(30) for one in waiting]
@@ -76,14 +76,14 @@ def test_whoever_comes_meanwhile_is_written_down_with_the_others(
 def test_the_mistake_of_one_is_not_that_of_others(
     store: Store, journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plainly = bulk.insert
+    plainly = bulk_insert.insert
 
     def insert(connection: Any, table: sa.Table, rows: Sequence[Any], *, new_only: bool) -> None:
         plainly(connection, table, rows, new_only=new_only)
         if any(row["id"] == "bad" for row in rows):
             raise DataError("insert", {}, Exception("a text with a NUL"))
 
-    monkeypatch.setattr(bulk, "insert", insert)
+    monkeypatch.setattr(bulk_insert, "insert", insert)
     waiting = [published(journal, "a"), published(journal, "bad", "b"), published(journal, "b")]
     store.start()
     assert waiting[0].result(30).duplicates == 0
@@ -154,12 +154,12 @@ def test_a_database_that_ends_tells_all_who_wait(store: Store, journal: Journal)
 # ---------------------------------------------------------------- in memory
 
 
-def fresh(*numbers: int, size: int = 1) -> list[Fresh]:
-    return [Fresh(number, str(number), {"n": number}, b"x" * size, None, 0) for number in numbers]
+def fresh(*numbers: int, size: int = 1) -> list[AcceptedEvent]:
+    return [AcceptedEvent(number, str(number), {"n": number}, b"x" * size, None, 0) for number in numbers]
 
 
 def test_what_was_taken_is_gone_and_streams_are_apart() -> None:
-    kept = FreshEvents()
+    kept = AcceptedEvents()
     kept.begin(10)
     kept.put("a", fresh(11, 13))
     kept.put("b", fresh(12))
@@ -174,7 +174,7 @@ def test_what_was_taken_is_gone_and_streams_are_apart() -> None:
 
 @pytest.mark.parametrize("limits", [{"most_bytes": 100}, {"most": 3}])
 def test_there_is_room_for_so_many_and_then_they_are_read_from_the_disk(limits: dict[str, int]) -> None:
-    kept = FreshEvents(**limits)
+    kept = AcceptedEvents(**limits)
     kept.put("a", fresh(1, 2, size=30))
     assert len(kept.take("a", 0, 1, 9) or ()) == 1  # makes room for one
     kept.put("b", fresh(3, 4, size=30))
@@ -188,7 +188,7 @@ def test_there_is_room_for_so_many_and_then_they_are_read_from_the_disk(limits: 
 
 
 def test_what_does_not_fit_into_memory_is_matched_from_the_disk(store: Store, journal: Journal) -> None:
-    journal._fresh = FreshEvents(most=2)
+    journal._fresh = AcceptedEvents(most=2)
     journal._fresh.begin(0)
     store.start()
     for id_ in "abcde":

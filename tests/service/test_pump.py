@@ -10,20 +10,20 @@ import orjson
 import pytest
 
 from tests.service.running import published, settings_in
-from vedette.matching.subscriptions import Subscriptions
-from vedette.prediction.stream import StreamMatcher
-from vedette.service import pump
+from vedette.engine.stream import StreamMatcher
+from vedette.engine.subscriptions import Subscriptions
+from vedette.service import lane_flow
 from vedette.service.errors import StoreFailed
-from vedette.service.registry import Wanted
 from vedette.service.service import Service
+from vedette.service.subscription_registry import SubscriptionRequest
 from vedette.service.tenants import Tenant
 
 WANTED = [
-    Wanted("x < 3"),
-    Wanted("x = 5 or y = 'b'"),
-    Wanted("[x = 1] ; [x = 2]"),
-    Wanted("[x = 1 and y = $v] ; [x = 2 and y = $v] within 1 h"),
-    Wanted("[x = 0] , [x = 1]", predict={"within": 4, "threshold": 0.1}),
+    SubscriptionRequest("x < 3"),
+    SubscriptionRequest("x = 5 or y = 'b'"),
+    SubscriptionRequest("[x = 1] ; [x = 2]"),
+    SubscriptionRequest("[x = 1 and y = $v] ; [x = 2 and y = $v] within 1 h"),
+    SubscriptionRequest("[x = 0] , [x = 1]", predict={"within": 4, "threshold": 0.1}),
 ]
 
 
@@ -100,7 +100,7 @@ def test_matched_again_after_a_crash_gives_the_same_notifications(tmp_path: Path
 def test_queues_are_bounded_and_everything_is_counted(tmp_path: Path) -> None:
     with Service(settings_in(tmp_path, limits={"queue": 10})) as service:
         tenant = service.tenants.add("acme")
-        one = service.registry.subscribe(tenant, Wanted("x >= 0")).subscription
+        one = service.registry.subscribe(tenant, SubscriptionRequest("x >= 0")).subscription
         for begin in range(0, 35, 7):
             published(service, *({"x": begin + i} for i in range(7)))
         counts = service.outbox.counts(one.number)
@@ -111,7 +111,7 @@ def test_queues_are_bounded_and_everything_is_counted(tmp_path: Path) -> None:
 
 def test_events_that_were_there_count_once(service: Service) -> None:
     tenant = service.tenants.add("acme")
-    one = service.registry.subscribe(tenant, Wanted("x = 1")).subscription
+    one = service.registry.subscribe(tenant, SubscriptionRequest("x = 1")).subscription
     assert len(published(service, {"id": "a", "x": 1}, {"id": "b", "x": 1}, {"id": "a", "x": 1})) == 2
     assert published(service, {"id": "b", "x": 1}) == []
     assert service.outbox.counts(one.number).due == 2
@@ -120,7 +120,7 @@ def test_events_that_were_there_count_once(service: Service) -> None:
 def test_an_event_that_breaks_the_schema_is_counted_and_stops_nobody(tmp_path: Path) -> None:
     with Service(settings_in(tmp_path, streams={"typed": {"schema": {"x": "int"}}})) as service:
         tenant = service.tenants.add("acme")
-        one = service.registry.subscribe(tenant, Wanted("x = 1", stream="typed")).subscription
+        one = service.registry.subscribe(tenant, SubscriptionRequest("x = 1", stream="typed")).subscription
         published(service, {"x": 1}, {"x": "one"}, {"x": 1}, stream="typed")
         assert service.outbox.counts(one.number).due == 2
 
@@ -128,8 +128,8 @@ def test_an_event_that_breaks_the_schema_is_counted_and_stops_nobody(tmp_path: P
 def test_a_database_that_does_not_answer_is_waited_for(
     service: Service, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mine = service.registry.subscribe(tenant, Wanted("x = 1")).subscription
-    pattern = service.registry.subscribe(tenant, Wanted("[x = 1] , [x = 1]")).subscription
+    mine = service.registry.subscribe(tenant, SubscriptionRequest("x = 1")).subscription
+    pattern = service.registry.subscribe(tenant, SubscriptionRequest("[x = 1] , [x = 1]")).subscription
     failures = {"reading": 2, "writing": 2}
     after, write = service.journal.after, service.store.write
 
@@ -147,7 +147,7 @@ def test_a_database_that_does_not_answer_is_waited_for(
         fails("writing")
         return done
 
-    monkeypatch.setattr(pump, "_PAUSE", 0.01)
+    monkeypatch.setattr(lane_flow, "PAUSE", 0.01)
     monkeypatch.setattr(service.journal, "after", reading)
     monkeypatch.setattr(service.store, "write", writing)
     published(service, {"x": 1}, {"x": 1})
@@ -160,10 +160,10 @@ def test_of_several_changes_between_two_events_the_last_one_counts(tmp_path: Pat
     with Service(settings_in(tmp_path)) as service:
         service.tenants.add("t")
         registry, tenant = service.registry, Tenant("t", {})
-        first, gone = (registry.subscribe(tenant, Wanted("x = 1")) for _ in range(2))
+        first, gone = (registry.subscribe(tenant, SubscriptionRequest("x = 1")) for _ in range(2))
         registry.unsubscribe(tenant, gone.subscription.id, gone.ticket)
-        registry.replace(tenant, first.subscription.id, first.ticket, Wanted("[x = 2]"))
-        registry.replace(tenant, first.subscription.id, first.ticket, Wanted("x = 3"))
+        registry.replace(tenant, first.subscription.id, first.ticket, SubscriptionRequest("[x = 2]"))
+        registry.replace(tenant, first.subscription.id, first.ticket, SubscriptionRequest("x = 3"))
         published(service, {"x": 1}, {"x": 2}, {"x": 3})
         engine = service.pump.engine("default")
         assert (first.subscription.id in engine, gone.subscription.id in engine, len(engine)) == (True, False, 1)

@@ -18,10 +18,10 @@ from tests.waiting import until
 from vedette.client import AsyncClient, Client
 from vedette.errors import Refused
 from vedette.service.delivery.hub import Hub
-from vedette.service.delivery.reading import Beat, Begins, Dropped, Reader
-from vedette.service.outbox import Notification
-from vedette.service.registry import Wanted
+from vedette.service.delivery.notification_reader import DroppedCount, Heartbeat, NotificationReader, StartPosition
+from vedette.service.outbox import QueuedNotification
 from vedette.service.service import Service
+from vedette.service.subscription_registry import SubscriptionRequest
 
 
 def first(listening: Iterator[dict[str, Any]], count: int) -> list[dict[str, Any]]:
@@ -78,24 +78,56 @@ def test_what_comes_while_somebody_listens(running: Running) -> None:
 
 def test_a_reader_is_told_what_was_dropped(tmp_path: Path) -> None:
     with Service(settings_in(tmp_path, limits={"queue": 5})) as service:
-        one = service.registry.subscribe(service.tenants.add("acme"), Wanted("n >= 0")).subscription
+        one = service.registry.subscribe(service.tenants.add("acme"), SubscriptionRequest("n >= 0")).subscription
         published(service, {"n": 0})
 
         async def read() -> list[Any]:
             hub = Hub()
             hub.start()
-            reading = Reader(service.store, service.outbox, hub, one.number, beat=0.01).read()
-            assert await anext(reading) == Begins("@0")
+            reading = NotificationReader(service.store, service.outbox, hub, one.number, beat=0.01).read()
+            assert await anext(reading) == StartPosition("@0")
             found = [await anext(reading), await anext(reading)]
             await asyncio.to_thread(published, service, *({"n": n} for n in range(1, 21)))
             return found + [await anext(reading) for _ in range(6)]
 
         found = asyncio.run(read())
-        assert [type(each) for each in found[:3]] == [Notification, Beat, Dropped]
-        assert found[2] == Dropped(15)
+        assert [type(each) for each in found[:3]] == [QueuedNotification, Heartbeat, DroppedCount]
+        assert found[2] == DroppedCount(15)
         assert [orjson.loads(each.body)["event"]["n"] for each in found[3:]] == [16, 17, 18, 19, 20]
         counts = service.outbox.counts(one.number)
         assert (counts.due, counts.delivered + counts.pending, counts.dropped) == (21, 6, 15)
+
+
+def test_who_peeks_changes_nothing(running: Running, client: Client) -> None:
+    mine = client.subscribe("peek = 1")
+    running.publish(*({"peek": 1, "n": n} for n in range(70)))
+    some = first(client.listen(mine["id"], peek=True), 70)
+    assert numbers(some) == list(range(70))
+    assert numbers(first(client.listen(mine["id"], peek=True, last=some[65]["id"]), 4)) == [66, 67, 68, 69]
+    assert client.subscription(mine["id"])["notifications"]["pending"] == 70
+    assert client.pull(mine["id"], limit=1000) == some
+
+
+def test_who_peeks_hears_of_drops_that_it_did_not_see(tmp_path: Path) -> None:
+    with Service(settings_in(tmp_path, limits={"queue": 5})) as service:
+        one = service.registry.subscribe(service.tenants.add("acme"), SubscriptionRequest("n >= 0")).subscription
+        published(service, *({"n": n} for n in range(4)))
+
+        async def read() -> list[Any]:
+            hub = Hub()
+            hub.start()
+            reading = NotificationReader(service.store, service.outbox, hub, one.number, beat=0.01, peek=True).read()
+            found = [await anext(reading) for _ in range(5)]
+            await asyncio.to_thread(published, service, *({"n": n} for n in range(4, 6)))  # drops one that was seen
+            found += [await anext(reading) for _ in range(3)]
+            await asyncio.to_thread(published, service, *({"n": n} for n in range(6, 13)))  # and two that were not
+            return found + [await anext(reading) for _ in range(6)]
+
+        shown = [
+            orjson.loads(each.body)["event"]["n"] if isinstance(each, QueuedNotification) else each
+            for each in asyncio.run(read())
+        ]
+        assert shown == [0, 1, 2, 3, Heartbeat(), 4, 5, Heartbeat(), DroppedCount(2), 8, 9, 10, 11, 12]
 
 
 def test_a_reader_who_comes_back_is_told_what_was_dropped_meanwhile(tmp_path: Path) -> None:
@@ -236,7 +268,8 @@ def test_the_rest_of_the_client(running: Running, client: Client) -> None:
     offer = client.offer("lot = 1")
     assert offer["id"] in [one["id"] for one in client.offers(limit=1000)["offers"]]
     forecast = client.try_out("[rest = 1] ; [rest = 2]", predict={"within": 3, "threshold": 0.5}, recent=False)
-    assert forecast["cost"] == client.try_out("[rest = 1] ; [rest = 2]", recent=False)["cost"] + 20
+    plain = client.try_out("[rest = 1] ; [rest = 2]", recent=False)
+    assert forecast["cost"] == pytest.approx(plain["cost"] + 20 + 0.02 * 3 * 2)  # for every event and step
     client.withdraw(offer["id"], offer["ticket"])
     assert isinstance(client.dead_letters(), list)
     client.unsubscribe(mine["id"], mine["ticket"])

@@ -12,10 +12,10 @@ import sqlalchemy as sa
 from tests.service.running import published, settings_in, settled
 from tests.waiting import until
 from vedette.service import clock
-from vedette.service.outbox import Counts
-from vedette.service.registry import Subscription, Wanted
+from vedette.service.outbox import DeliveryCounts
 from vedette.service.service import Service
 from vedette.service.storage.tables import DELIVERED, PENDING, counters, dead_letters, events, notifications
+from vedette.service.subscription_registry import Subscription, SubscriptionRequest
 from vedette.service.tenants import Tenant
 
 DAY = 24 * 3600 * clock.SECOND
@@ -54,7 +54,7 @@ def dead(service: Service, subscription: Subscription) -> None:
 
 def test_many_old_events_and_notifications_go_a_few_at_a_time(kept: Service, hours: Turned) -> None:
     tenant = kept.tenants.add("acme")
-    mine = kept.registry.subscribe(tenant, Wanted("x = 1", validity=10 * 24 * 3600)).subscription
+    mine = kept.registry.subscribe(tenant, SubscriptionRequest("x = 1", validity=10 * 24 * 3600)).subscription
     published(kept, *({"x": 1} for _ in range(1_000)))
     published(kept, *({"x": 1} for _ in range(300)))
     last = kept.outbox.pending(mine.number, 0, 1_200)[-1].number
@@ -72,8 +72,8 @@ def test_many_old_events_and_notifications_go_a_few_at_a_time(kept: Service, hou
 def test_many_subscriptions_expire_at_once(kept: Service, hours: Turned) -> None:
     tenant = kept.tenants.add("acme")
     for n in range(250):
-        kept.registry.subscribe(tenant, Wanted(f"x = {n}", validity=60))
-    stays = kept.registry.subscribe(tenant, Wanted("x = 1", validity=DAY / clock.SECOND)).subscription
+        kept.registry.subscribe(tenant, SubscriptionRequest(f"x = {n}", validity=60))
+    stays = kept.registry.subscribe(tenant, SubscriptionRequest("x = 1", validity=DAY / clock.SECOND)).subscription
     hours.moment += 61 * clock.SECOND
     assert kept.registry.expire() <= 250  # the service's own clock may have been first with some
     published(kept, {"x": 1})
@@ -83,15 +83,15 @@ def test_many_subscriptions_expire_at_once(kept: Service, hours: Turned) -> None
 
 def test_what_is_left_of_those_that_are_gone_goes_and_still_counts(kept: Service, hours: Turned) -> None:
     tenant = kept.tenants.add("acme")
-    made = kept.registry.subscribe(tenant, Wanted("x = 1"))
-    stays = kept.registry.subscribe(tenant, Wanted("x = 1", validity=DAY / clock.SECOND)).subscription
+    made = kept.registry.subscribe(tenant, SubscriptionRequest("x = 1"))
+    stays = kept.registry.subscribe(tenant, SubscriptionRequest("x = 1", validity=DAY / clock.SECOND)).subscription
     published(kept, {"x": 1}, {"x": 1})
     kept.registry.unsubscribe(tenant, made.subscription.id, made.ticket)
     settled(kept)
     kept.tidy()
     kept.tidy()
     assert {row.subscription for row in rows(kept, counters)} == {0, stays.number}
-    assert kept.outbox.counts(0) == Counts(2, 0, 0, 2, None)
+    assert kept.outbox.counts(0) == DeliveryCounts(2, 0, 0, 2, None)
     hours.moment += 3 * 3600 * clock.SECOND
     kept.tidy()
     assert {row.subscription for row in rows(kept, notifications)} == {stays.number}
@@ -99,8 +99,8 @@ def test_what_is_left_of_those_that_are_gone_goes_and_still_counts(kept: Service
 
 def test_dead_letters_of_those_that_are_gone_are_not_replayed_and_go(kept: Service, hours: Turned) -> None:
     tenant = kept.tenants.add("acme")
-    gone = kept.registry.subscribe(tenant, Wanted("x = 1")).subscription
-    stays = kept.registry.subscribe(tenant, Wanted("x = 1", validity=DAY / clock.SECOND)).subscription
+    gone = kept.registry.subscribe(tenant, SubscriptionRequest("x = 1")).subscription
+    stays = kept.registry.subscribe(tenant, SubscriptionRequest("x = 1", validity=DAY / clock.SECOND)).subscription
     published(kept, {"x": 1}, {"x": 1})
     for one in (gone, stays):
         dead(kept, one)
@@ -117,7 +117,7 @@ def test_dead_letters_of_those_that_are_gone_are_not_replayed_and_go(kept: Servi
 
 
 def test_more_dead_letters_than_a_statement_takes_are_replayed(service: Service, tenant: Tenant) -> None:
-    mine = service.registry.subscribe(tenant, Wanted("x = 1")).subscription
+    mine = service.registry.subscribe(tenant, SubscriptionRequest("x = 1")).subscription
     published(service, *({"x": 1} for _ in range(1_000)))
     dead(service, mine)
     assert service.outbox.counts(mine.number).dead == 1_000

@@ -9,7 +9,7 @@ import pytest
 from tests.service.running import settings_in
 from vedette.errors import FileError, InputError
 from vedette.service.service import Service
-from vedette.service.settings import Settings, load
+from vedette.service.settings import ServiceSettings, load
 from vedette.service.storage.store import engine_of
 
 FILE = """
@@ -128,4 +128,4 @@ def test_the_first_stream_stays_as_it_was_changed(tmp_path: Path) -> None:
 
 def test_settings_stay_as_they_are() -> None:
     with pytest.raises(ValueError, match="frozen"):
-        Settings().server.port = 1
+        ServiceSettings().server.port = 1

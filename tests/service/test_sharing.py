@@ -11,16 +11,14 @@ import pytest
 
 from tests.service.running import published, settings_in, settled
 from tests.waiting import until
+from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import FilterError
-from vedette.matching.patterns import Predict
-from vedette.matching.subscriptions import Subscriptions
+from vedette.filters.pattern_records import Predict
 from vedette.operators.registry import Operators
-from vedette.service.engine import Batch, Engine
-from vedette.service.explaining import reasons
-from vedette.service.kinds import Standing, kind_of
-from vedette.service.registry import Wanted
+from vedette.service.event_explanations import reasons
 from vedette.service.service import Service
-from vedette.service.times import with_times
+from vedette.service.stream_engine import EngineSubscription, JournalBatch, StreamEngine
+from vedette.service.subscription_registry import SubscriptionRequest
 
 WHEN = (
     "x = 1",
@@ -43,9 +41,11 @@ VALUES: tuple[Any, ...] = (
 NOW = 1_780_000_000_000_000
 
 
-def happened(events: list[dict[str, Any]], first: int = 0, step: int = 1_000_000) -> Batch:
+def happened(events: list[dict[str, Any]], first: int = 0, step: int = 1_000_000) -> JournalBatch:
     numbers = range(first, first + len(events))
-    return Batch(numbers, [f"e{number}" for number in numbers], events, [NOW + step * number for number in numbers])
+    return JournalBatch(
+        numbers, [f"e{number}" for number in numbers], events, [NOW + step * number for number in numbers]
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -53,10 +53,10 @@ def test_no_event_stops_the_engine(seed: int) -> None:
     choose = random.Random(seed)
     operators, schema = Operators.installed(), Subscriptions().schema
     for _ in range(12):
-        with Engine(schema, operators=operators) as engine:
+        with StreamEngine(schema, operators=operators) as engine:
             for number, when in enumerate(choose.sample(WHEN, 4)):
-                engine.add(Standing(f"s{number}", when))
-            engine.add(Standing("p", "a:[x = 1] ; b:[x = 2] by u within 1 h", Predict(within=5)))
+                engine.take([EngineSubscription(f"s{number}", when)])
+            engine.take([EngineSubscription("p", "a:[x = 1] ; b:[x = 2] by u within 1 h", Predict(within=5))])
             for first in itertools.accumulate([0, 5, 5]):
                 names = ("x", "y", "u", "t", "ip", "time")
                 some = [{name: choose.choice(VALUES) for name in names if choose.random() < 0.7} for _ in range(5)]
@@ -69,8 +69,7 @@ def test_no_event_stops_a_dry_run(when: str) -> None:
     operators, schema = Operators.installed(), Subscriptions().schema
     names = ("x", "y", "u", "t", "ip", "time")
     some = [{name: choose.choice(VALUES) for name in names if choose.random() < 0.7} for _ in range(25)]
-    kind = kind_of(Standing("s", when), schema, operators)
-    found = reasons(when, kind, some, [str(place) for place in range(len(some))], schema, operators)
+    found = reasons(when, some, [str(place) for place in range(len(some))], schema, operators)
     assert len(found) == len(some)
     assert all(found)
 
@@ -80,7 +79,7 @@ def test_calls_of_operators_that_make_no_sense_are_refused(tmp_path: Path, when:
     with Service(settings_in(tmp_path)) as service:
         tenant = service.tenants.add("acme")
         with pytest.raises(FilterError) as refused:
-            service.registry.subscribe(tenant, Wanted(when))
+            service.registry.subscribe(tenant, SubscriptionRequest(when))
         assert refused.value.text == when
         assert when[refused.value.start :].startswith(("nobody(x)", "mentions(x)"))
         published(service, {"x": 1})
@@ -92,7 +91,7 @@ def test_a_subscription_whose_operator_is_gone_does_not_stop_the_others(tmp_path
     with Service(settings_in(tmp_path, operators=str(file))) as service:
         tenant = service.tenants.add("acme")
         for when in ("odd(x)", "a:[odd(x)] ; b:[x = 2]", "x = 1"):
-            plain = service.registry.subscribe(tenant, Wanted(when)).subscription
+            plain = service.registry.subscribe(tenant, SubscriptionRequest(when)).subscription
         published(service, {"x": 1})
         assert service.outbox.counts(plain.number).due == 1
     with Service(settings_in(tmp_path)) as service:
@@ -104,19 +103,9 @@ def test_a_subscription_whose_operator_is_gone_does_not_stop_the_others(tmp_path
 def test_an_event_without_a_time_happened_when_it_was_accepted() -> None:
     when = "a:[x = 1] ; b:[x = 2] within 10 min"
     for step, matches in ((60_000_000, 1), (3_600_000_000, 0)):
-        with Engine(Subscriptions().schema) as engine:
-            engine.add(Standing("s", when))
+        with StreamEngine(Subscriptions().schema) as engine:
+            engine.take([EngineSubscription("s", when)])
             assert len(engine.match(happened([{"x": 1}, {"x": 2}], step=step))) == matches
-
-
-def test_times_of_a_batch_are_written_alike() -> None:
-    numbers: list[dict[str, Any]] = [{"time": 5}, {"time": 6.5}]
-    mixed: list[dict[str, Any]] = [{"time": 5}, {"time": "2026-01-01T00:00:00Z"}, {"time": [1]}, {}]
-    assert with_times(numbers, [0, 0]) == numbers
-    assert [event["time"] for event in with_times(mixed, [7_000_000] * 4)] == [
-        *("1970-01-01T00:00:05Z", "2026-01-01T00:00:00Z", "1970-01-01T00:00:07Z", "1970-01-01T00:00:07Z")
-    ]
-    assert with_times([{"time": 1e300}, {}], [0, 0])[0]["time"] == "1e+300"  # which is rejected, as a number would be
 
 
 def test_events_that_disagree_about_an_attribute_do_not_decide_for_others() -> None:
@@ -134,10 +123,10 @@ def test_events_that_disagree_about_an_attribute_do_not_decide_for_others() -> N
         {"x": 2, "u": "text"},
         {"x": 2, "u": ["list"]},
     ]
-    with Engine(Subscriptions().schema) as one, Engine(Subscriptions().schema) as each:
-        one.add(Standing("s", pattern))
-        each.add(Standing("s", pattern))
-        at_once = one.match(happened(whole))
+    with StreamEngine(Subscriptions().schema) as one, StreamEngine(Subscriptions().schema) as each:
+        one.take([EngineSubscription("s", pattern)])
+        each.take([EngineSubscription("s", pattern)])
+        at_once = list(one.match(happened(whole)))
         one_by_one = [told for number, event in enumerate(whole) for told in each.match(happened([event], number))]
     assert at_once == one_by_one
     assert [told.event for told in at_once] == [5, 6]

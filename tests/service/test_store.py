@@ -14,7 +14,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy.engine import Connection
 
 from vedette.service.errors import StoreBusy, StoreFailed, StoreFull
-from vedette.service.storage.migrating import migrate
+from vedette.service.storage.schema_migration import migrate
 from vedette.service.storage.store import Store
 from vedette.service.storage.tables import METADATA, tenants
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from vedette.errors import InputError
-from vedette.service.delivery import targets
-from vedette.service.delivery.targets import is_public, parsed, resolved
+from vedette.service.delivery import webhook_targets
+from vedette.service.delivery.webhook_targets import is_public, parsed, resolved
 
 HOSTILE = [
     "http://example.com/",  # not encrypted
@@ -116,7 +116,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> list[str]:
         asked.append(host)
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in addresses]
 
-    monkeypatch.setattr(targets.socket, "getaddrinfo", look_up)
+    monkeypatch.setattr(webhook_targets.socket, "getaddrinfo", look_up)
     return asked
 
 
@@ -131,7 +131,7 @@ def test_names_that_lead_inside_are_refused_even_among_others(address: str, monk
 
 def test_a_public_name_is_looked_up_once_and_pinned(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = answering(monkeypatch, "93.184.216.34")
-    target = resolved("https://hooks.example.com:8443/x?y=1")
+    target = resolved("https://hooks.example.com:8443/x?y=1", ports=(443, 8443))
     assert (target.host, target.port, target.address) == ("hooks.example.com", 8443, "93.184.216.34")
     assert asked == ["hooks.example.com"]
 
@@ -140,7 +140,7 @@ def test_names_that_lead_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any, **__: Any) -> Any:
         raise socket.gaierror(-2, "Name or service not known")
 
-    monkeypatch.setattr(targets.socket, "getaddrinfo", fail)
+    monkeypatch.setattr(webhook_targets.socket, "getaddrinfo", fail)
     with pytest.raises(InputError, match="cannot be looked up"):
         resolved("https://nowhere.example.com/")
 
@@ -154,6 +154,6 @@ def test_public_addresses(address: str) -> None:
 
 def test_closed_networks_may_be_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     answering(monkeypatch, "127.0.0.1")
-    assert resolved("http://localhost:9000/x", allow_private=True).address == "127.0.0.1"
+    assert resolved("http://localhost:9000/x", allow_private=True, ports="any").address == "127.0.0.1"
     with pytest.raises(InputError):  # but never other ways of speaking
         parsed("file:///etc/passwd", allow_private=True)

@@ -23,7 +23,7 @@ from tests.connectors.processes import free_ports
 from tests.service.receiver import receiving
 from tests.waiting import until
 from vedette.client import Client
-from vedette.service.settings import Telemetry
+from vedette.service.settings import TelemetrySettings
 from vedette.service.telemetry import logs
 
 ADMIN = "va_an-admin-key-of-tests"
@@ -94,6 +94,7 @@ def test_traces_and_logs_of_a_process(tmp_path: Path) -> None:
         more = {
             "VEDETTE_TELEMETRY__OTLP_ENDPOINT": endpoint,
             "VEDETTE_WEBHOOKS__ALLOW_PRIVATE": "true",
+            "VEDETTE_WEBHOOKS__PORTS": "any",
             "VEDETTE_WEBHOOKS__SCHEDULE": "[0.01]",
         }
         with process(tmp_path, **more) as (url, log):
@@ -137,7 +138,7 @@ def test_secrets_never_get_into_logs(form: str, capsys: pytest.CaptureFixture[st
     names = ("vedette", "uvicorn", "uvicorn.error", "alembic")
     before = [(logging.getLogger(name).handlers, logging.getLogger(name).propagate) for name in names]
     try:
-        logs.begin(Telemetry(logs=form))  # type: ignore[arg-type]
+        logs.begin(TelemetrySettings(logs=form))  # type: ignore[arg-type]
         try:
             raise ValueError("vk_abcdefghijklmnop")
         except ValueError:

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import hashlib
 import hmac
+import logging
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,13 +16,14 @@ from typing import Any
 import orjson
 import pytest
 
+from tests.connectors.processes import free_ports
 from tests.service.receiver import Receiver, receiving
-from tests.service.running import Running, over_http, settings_in
+from tests.service.running import ADMIN, Running, over_http, settings_in
 from tests.waiting import until
 from vedette.client import Client
 from vedette.errors import InputError
-from vedette.service.delivery import signing
-from vedette.service.delivery.connections import Connections
+from vedette.service import signing
+from vedette.service.delivery.webhook_connections import Connections
 
 
 @pytest.fixture
@@ -230,3 +232,74 @@ def test_replacing_keeps_the_secret_and_tells_of_a_new_one(running: Running, rec
     fresh = replaced(webhook)
     assert fresh is not None
     assert kept() == fresh != mine["secret"]
+
+
+# ---------------------------------------------------------------- failing, where owners look
+
+
+def failing(running: Running, id_: str) -> dict[str, Any] | None:
+    shown = running.call("GET", f"/v1/subscriptions/{id_}").json()["failing"]
+    return None if shown is None else dict(shown)
+
+
+def lines(caplog: pytest.LogCaptureFixture, id_: str) -> list[str]:
+    """What the log says of a webhook, without what is given up."""
+    said = [one for one in caplog.records if getattr(one, "subscription", None) == id_ and one.levelno > logging.DEBUG]
+    return [one.getMessage() for one in said if one.getMessage() != "a notification is given up"]
+
+
+def test_a_webhook_that_fails_is_to_be_seen(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "vedette.service.webhooks")
+    [port] = free_ports(1)
+    hook = {"type": "webhook", "url": f"http://127.0.0.1:{port}/hook"}
+    with over_http(settings_in(tmp_path, webhooks={"schedule": (0.05, 3600.0)})) as running:
+        mine = running.subscribe("hook = 'closed'", delivery=hook)
+        assert failing(running, mine["id"]) is None
+        running.publish(*({"hook": "closed", "n": n} for n in range(3)))
+        until(lambda: (failing(running, mine["id"]) or {}).get("attempts") == 2)
+        said = failing(running, mine["id"])
+        assert said is not None
+        assert (said["error"], said["status"]) == ("unreachable", None)
+        assert said["since"] < said["next_try"]
+        assert counts(running, mine["id"])["pending"] == 3
+        assert running.call("GET", "/v1/subscriptions").json()["subscriptions"][0]["failing"] == said
+        until(lambda: lines(caplog, mine["id"]) == ["a webhook fails"])
+        (line,) = (one for one in caplog.records if one.getMessage() == "a webhook fails")
+        assert (vars(line)["tenant"], vars(line)["reason"]) == ("acme", "unreachable")
+        assert 'vedette_webhooks_failing{reason="unreachable"} 1.0' in metrics(running)
+        with receiving() as receiver:  # another URL is tried at once: what is known of the first one is past
+            ticket = {"Vedette-Ticket": mine["ticket"]}
+            body = {"when": "hook = 'closed'", "delivery": {"type": "webhook", "url": receiver.url}}
+            answer = running.call("PUT", f"/v1/subscriptions/{mine['id']}", json=body, headers=ticket)
+            assert answer.status_code == 200, answer.text
+            until(lambda: counts(running, mine["id"])["delivered"] == 3)
+        assert failing(running, mine["id"]) is None
+        assert "vedette_webhooks_failing{" not in metrics(running)
+
+
+def test_what_is_given_up_goes_on_to_count_until_one_is_taken(
+    running: Running, receiver: Receiver, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "vedette.service.webhooks")
+    works = threading.Event()
+    receiver.answer = lambda _: (204 if works.is_set() else 503, {})
+    mine = hooked(running, receiver, "hook = 'given up'")
+    running.publish({"hook": "given up"})
+    until(lambda: counts(running, mine["id"])["dead"] == 1)
+    said = failing(running, mine["id"])
+    assert said is not None
+    assert (said["attempts"], said["error"], said["status"], said["next_try"]) == (3, "HTTP 503", 503, None)
+    assert len(receiver.requests) == 3
+    works.set()
+    running.publish({"hook": "given up"})
+    until(lambda: counts(running, mine["id"])["delivered"] == 1)
+    assert failing(running, mine["id"]) is None
+    until(lambda: lines(caplog, mine["id"]) == ["a webhook fails", "a webhook works again"])
+    works.clear()
+    running.publish({"hook": "given up"})
+    until(lambda: failing(running, mine["id"]) is not None)
+    assert len(lines(caplog, mine["id"])) == 2  # once a minute: one that comes and goes does not fill the log
+
+
+def metrics(running: Running) -> str:
+    return running.http.get("/metrics", headers={"Authorization": f"Bearer {ADMIN}"}).text

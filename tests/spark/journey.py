@@ -14,8 +14,8 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from vedette.matching.matcher import Matcher
-from vedette.matching.subscriptions import Subscriptions
+from vedette.engine.subscriptions import Subscriptions
+from vedette.filters.matcher import Matcher
 from vedette.schema.schema import Schema
 
 EVENTS, PARTS = 400, 8
@@ -77,8 +77,8 @@ def seen_by_workers(spark: SparkSession, frame: DataFrame) -> list[list[object]]
 
 def main(master: str, answers: str) -> None:
     """Match on a cluster or through Connect."""
-    from vedette.spark.match import match
-    from vedette.spark.session import session
+    from vedette.spark.dataframe_match import match
+    from vedette.spark.spark_session import session
 
     conf = {}
     if master.startswith("spark://"):

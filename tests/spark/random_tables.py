@@ -23,7 +23,7 @@ from vedette.language.ast import (
     Not,
     Or,
     Point,
-    Quantified,
+    QuantifiedAttribute,
     Range,
     TextTest,
 )
@@ -147,7 +147,7 @@ class RandomTable:
         if type_.is_list:
             if random.random() < 0.2:
                 return IsNull(operand)
-            operand = Quantified(random.choice(["any", "all"]), operand)
+            operand = QuantifiedAttribute(random.choice(["any", "all"]), operand)
         elif random.random() < 0.15:
             return IsNull(operand)
         elif random.random() < 0.15:

@@ -11,8 +11,8 @@ from vedette.errors import SchemaError
 from vedette.schema.columns import Column
 from vedette.schema.schema import Schema
 from vedette.schema.types import STRING, Kind, Type, parse_type
-from vedette.spark.columns import Sent, sent_columns
 from vedette.spark.types import schema_of
+from vedette.spark.worker_columns import WorkerColumn, sent_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,7 +42,7 @@ def crossing(frame: DataFrame, *paths: str, schema: Schema | None = None) -> dic
     return typed(numbered, sent)
 
 
-def typed(numbered: DataFrame, sent: list[Sent]) -> dict[str, str]:
+def typed(numbered: DataFrame, sent: list[WorkerColumn]) -> dict[str, str]:
     chosen = numbered.select(*(each.column.alias(str(n)) for n, each in enumerate(sent)))
     return {each.name: field.dataType.simpleString() for each, field in zip(sent, chosen.schema, strict=True)}
 

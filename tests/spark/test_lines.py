@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,24 +15,24 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from tests.spark.made_events import SUBSCRIPTIONS, Maker
+from vedette.engine.engine import Engine
+from vedette.engine.state import StreamOptions
+from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import InputError
-from vedette.files.chunks import EventChunk
-from vedette.files.events import read_events
-from vedette.files.matched import ChunkMatcher
-from vedette.kernels.rows import events_of
-from vedette.matching.matcher import Matcher
-from vedette.matching.subscriptions import Subscriptions
-from vedette.schema.columns import Column
+from vedette.io.chunk_stepper import ChunkStepper, promised_columns
+from vedette.io.chunks import EventChunk
+from vedette.io.events import read_events
 from vedette.schema.schema import Schema
-from vedette.spark.lines import match_csv, match_lines, match_records, outcome_schema
-from vedette.spark.snapshots import ship
+from vedette.spark.engines import Sent
+from vedette.spark.lines import match_rows, outcome_schema, rows_before
+from vedette.spark.readers import CsvReader, LineReader, RecordReader
 
 SCHEMA = Schema.of({"price": "float", "name": "string", "n": "int", "tags": "list of string", "data.deep.x": "int"})
 OPEN = Schema({}, closed=False)
 Outcome = tuple[Any, ...]  # event, subscription, subscriber, place, reason, raw
 
 
-def compiled(schema: Schema | None) -> Matcher:
+def compiled(schema: Schema | None) -> Engine:
     """The local engine; every second subscription belongs to somebody."""
     subscriptions = Subscriptions(schema or OPEN)
     for number, record in enumerate(SUBSCRIPTIONS):
@@ -40,16 +41,14 @@ def compiled(schema: Schema | None) -> Matcher:
 
 
 def by_the_local_engine(
-    chunks: Iterable[EventChunk], matcher: Matcher, schema: Schema | None, name: str, *, numbers: bool
+    chunks: Iterable[EventChunk], matcher: Engine, schema: Schema | None, name: str, *, numbers: bool
 ) -> Iterator[Outcome]:
     """What is expected of one file."""
-    promised = () if schema is None else (Column(path, type_) for path, type_ in schema.items())
-    columns = tuple(dict.fromkeys((*matcher.segment.codebook.columns, *promised)))
+    stepper = ChunkStepper(matcher, StreamOptions(promised=promised_columns(schema)))
     ids = matcher.ids.to_pylist()
     for chunk in chunks:
-        for found in ChunkMatcher(matcher, columns).match(chunk):
-            events = events_of(found.rows, found.begin).tolist()
-            for event, number in zip(events, found.rows.subscription.tolist(), strict=True):
+        for found in stepper.step(chunk):
+            for event, number in zip(found.events().tolist(), found.outcomes.place.tolist(), strict=True):
                 row = int(chunk.rows[event])
                 own = chunk.own_ids[event].as_py()
                 id_ = own if own is not None else str(row) if numbers else f"{name}:{row}"
@@ -85,6 +84,11 @@ def cut_anywhere(spark: SparkSession) -> Iterator[None]:
         spark.conf.set(name, str(text))
 
 
+def reading_lines(lines: DataFrame, *, numbers: bool = False) -> Callable[[], LineReader]:
+    """How workers read lines of which it is known what comes before them."""
+    return partial(LineReader, numbers, rows_before(lines))
+
+
 def text_lines(spark: SparkSession, path: Path) -> DataFrame:
     """As the source of pipelines reads them."""
     return (
@@ -110,7 +114,7 @@ def test_a_folder_of_lines(spark: SparkSession, given: Schema | None, tmp_path: 
         expected += by_the_local_engine(read_events(path), matcher, given, path.name, numbers=False)
     lines = text_lines(spark, tmp_path)
     assert lines.where("block > 0").count() > 0  # or nothing is tested here
-    found = outcomes(match_lines(lines, ship(matcher, spark), schema=given))
+    found = outcomes(match_rows(lines, reading_lines(lines), Sent.of(matcher, spark), schema=given))
     assert found == in_order(expected)
     assert sum(row[0] is None for row in found) > 30
 
@@ -121,7 +125,8 @@ def test_one_file_has_numbers_for_ids(spark: SparkSession, seed: int, tmp_path: 
     matcher = compiled(None)
     path = tmp_path / "events.jsonl"
     path.write_bytes(Maker(seed).lines(500))
-    found = outcomes(match_lines(text_lines(spark, path), ship(matcher, spark), numbers=True))
+    lines = text_lines(spark, path)
+    found = outcomes(match_rows(lines, reading_lines(lines, numbers=True), Sent.of(matcher, spark)))
     assert found == in_order(by_the_local_engine(read_events(path), matcher, None, path.name, numbers=True))
 
 
@@ -137,7 +142,7 @@ def test_whole_csv_files(spark: SparkSession, given: Schema | None, tmp_path: Pa
         events = read_events(path, schema=given)
         expected += by_the_local_engine(events, matcher, given, path.name, numbers=False)
     files = spark.read.format("binaryFile").load(str(tmp_path)).select("content", "path")
-    found = outcomes(match_csv(files, ship(matcher, spark), schema=given))
+    found = outcomes(match_rows(files, partial(CsvReader, given), Sent.of(matcher, spark), schema=given))
     assert found == in_order(expected)
 
 
@@ -147,7 +152,7 @@ def test_a_csv_file_that_is_none_is_set_aside(spark: SparkSession, tmp_path: Pat
     (tmp_path / "empty.csv").write_bytes(b"\n\n")
     (tmp_path / "twice.csv").write_text("a,a\n1,2\n")
     files = spark.read.format("binaryFile").load(str(tmp_path)).select("content", "path")
-    found = outcomes(match_csv(files, ship(matcher, spark)))
+    found = outcomes(match_rows(files, partial(CsvReader, None), Sent.of(matcher, spark)))
     assert [row[:2] for row in found if row[0] is not None] == [("e1", "all")]
     aside = {row[3]: row[4] for row in found if row[0] is None}
     assert aside.keys() == {"empty.csv", "twice.csv"}
@@ -168,7 +173,7 @@ def test_records_of_a_topic(spark: SparkSession) -> None:
             "offset": pa.array(range(10, 10 + len(values)), pa.int64()),
         }
     )
-    found = outcomes(match_records(spark.createDataFrame(table), ship(matcher, spark), schema=SCHEMA))
+    found = outcomes(match_rows(spark.createDataFrame(table), RecordReader, Sent.of(matcher, spark), schema=SCHEMA))
     assert [row[:2] for row in found if row[0] is not None] == [("own", "all"), ("t/0/10", "all"), ("t/1/16", "all")]
     aside = {place: (reason, raw) for _, _, _, place, reason, raw in found if place is not None}
     assert aside.keys() == {"t/0/12", "t/1/13", "t/1/14", "t/1/15"}
@@ -195,12 +200,13 @@ def kept(spark: SparkSession, path: Path, schema: Schema | None, paths: list[str
     """The one outcome, with what is kept."""
     subscriptions = Subscriptions(schema or OPEN)
     subscriptions.add("s", "price > 1")
-    shipped = ship(subscriptions.compile(), spark)
+    shipped = Sent.of(subscriptions.compile(), spark)
     if path.suffix == ".csv":
         files = spark.read.format("binaryFile").load(str(path)).select("content", "path")
-        found = match_csv(files, shipped, keep=paths, schema=schema)
+        found = match_rows(files, partial(CsvReader, schema), shipped, keep=paths, schema=schema)
     else:
-        found = match_lines(text_lines(spark, path), shipped, keep=paths, schema=schema)
+        lines = text_lines(spark, path)
+        found = match_rows(lines, reading_lines(lines), shipped, keep=paths, schema=schema)
     assert found.schema == outcome_schema(paths, schema)
     (row,) = found.collect()
     return row

@@ -16,24 +16,34 @@ from pyspark.errors import PythonException, SparkRuntimeException
 from pyspark.sql import functions as F
 
 from tests.spark.random_tables import RandomTable
+from vedette.engine.engine import Engine
+from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import InputError, VedetteError
-from vedette.files.problems import BadSubscriptions
+from vedette.filters.matcher import Matcher
+from vedette.io.subscription_problems import BadSubscriptions
 from vedette.language.check import check
 from vedette.language.parser import parse
 from vedette.language.render import render
-from vedette.matching.matcher import Matcher
-from vedette.matching.subscriptions import Subscriptions
+from vedette.operators.operator import operator
+from vedette.operators.registry import Operators
 from vedette.schema.columns import Column
 from vedette.schema.encode import Reject, encode
 from vedette.schema.schema import Schema
-from vedette.spark.columns import sent_columns
-from vedette.spark.match import match
+from vedette.spark.compiled import loaded
+from vedette.spark.dataframe_match import match
 from vedette.spark.snapshots import ship
+from vedette.spark.texts import needs_escapes
 from vedette.spark.types import schema_of
-from vedette.spark.worker import needs_escapes
+from vedette.spark.worker_columns import sent_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+@operator(time_limit=None)
+def even(event: Any) -> bool:
+    """Something that a filter can call."""
+    return bool(event["x"] % 2 == 0)
 
 
 def subscriptions(schema: Schema, texts: list[str], may_read: Callable[[Column], bool]) -> Subscriptions:
@@ -323,7 +333,7 @@ def test_events_that_break_the_schema_can_be_kept(spark: SparkSession) -> None:
 def test_errors_in_workers_are_short(stock: DataFrame, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     matcher = _compiled().compile()
     gone = replace(ship(matcher, spark), folder="/nowhere/to/be/found")
-    monkeypatch.setattr("vedette.spark.compiled._opened", lambda _: matcher)  # the driver has it still
+    monkeypatch.setattr("vedette.spark.compiled._opened", lambda _: matcher.filters)  # the driver has it still
     with pytest.raises(PythonException) as error:
         match(stock, gone).collect()
     assert "vedette.errors.SnapshotError: the snapshot /nowhere/to/be/found is gone" in str(error.value)
@@ -343,9 +353,10 @@ def test_a_schema_of_some_attributes_leaves_the_others_as_they_are(spark: SparkS
     [
         (lambda f: match(f, RECORDS, rejects="drop"), "rejects='drop' is not known\nHint: it is 'raise' or 'keep'"),
         (lambda f: match([{"price": 1}], RECORDS), "the events are a list, not a DataFrame of Spark\nHint:"),
-        (lambda f: match(f, 7), "the subscriptions are a int\nHint: hand in Subscriptions, a Matcher"),
+        (lambda f: match(f, 7), "the subscriptions are a int\nHint: hand in Subscriptions, an Engine"),
         (lambda f: match(f, {"id": "s", "when": "true"}), "the subscriptions are a dict\nHint:"),
-        (lambda f: match(f, _compiled().live()), "a LiveMatcher changes while it matches"),
+        (lambda f: match(f, _compiled().live()), "a LiveEngine changes while it matches"),
+        (lambda f: match(f, [{"id": "w", "when": "price = 1", "to": "offers"}]), "'w' subscribes to offers"),
         (lambda f: match(f, f), "the DataFrame of subscriptions has no column when\nHint: subscriptions have"),
         (lambda f: match(f, RECORDS, keep=[7]), "keep has 7 in it\nHint:"),
         (
@@ -375,9 +386,39 @@ def test_names_clash_only_if_they_are_used(stock: DataFrame) -> None:
 def test_every_mistake_of_a_table_of_subscriptions_is_told(stock: DataFrame, spark: SparkSession) -> None:
     table = spark.createDataFrame([("a", "price <"), ("b", "price < 3"), ("c", None)], "id string, `when` string")
     with pytest.raises(BadSubscriptions) as error:
-        match(stock, table)
+        match(stock, table, strict=True)
     assert "'a'" in str(error.value)
     assert "when" in str(error.value)
+
+
+def test_bad_rows_of_a_table_of_subscriptions_are_set_aside(
+    stock: DataFrame, spark: SparkSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = [("a", "price <"), ("b", "price < 1000"), ("c", None), ("d", "true"), ("e", "nosuch(price)")]
+    table = spark.createDataFrame(rows, "id string, `when` string")
+    good = match(stock, table.where("id in ('b', 'd')"), keep="id")
+    found = match(stock, table, keep="id")
+    assert {row.version for row in found.collect()} == {row.version for row in good.collect()}
+    assert sorted(found.collect()) == sorted(good.collect()) != []
+    assert "subscription 'a'" in caplog.text
+    assert "there is no operator 'nosuch'" in caplog.text
+    assert "3 subscriptions are bad and set aside; the others are used." in caplog.text
+    with pytest.raises(BadSubscriptions):
+        match(stock, table.where("id = 'a'"))  # nothing is good
+
+
+def test_a_snapshot_is_opened_whatever_is_in_it(tmp_path: Path) -> None:
+    made = Subscriptions({"x": "int"})
+    made.add("plain", "x > 7")
+    made.compile().save(tmp_path / "plain")
+    made.add("calls", "even() and x > 5")
+    made.add("pattern", "[x = 1] ; [x = 2]")
+    made.compile(operators=Operators(even)).save(tmp_path / "all")
+    assert list(loaded(tmp_path / "plain", made.schema)) == ["plain"]
+    engine = loaded(str(tmp_path / "all"), made.schema, Operators(even))
+    assert isinstance(engine, Engine)
+    with engine:
+        assert (list(engine), engine.match({"x": 8})) == (["plain", "calls", "pattern"], ["plain", "calls"])
 
 
 def test_a_stream_of_subscriptions_is_refused(stock: DataFrame, spark: SparkSession) -> None:

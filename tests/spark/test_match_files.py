@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 
 from tests.cli.session import files_in, vedette, write_lines
 from tests.spark.made_events import SUBSCRIPTIONS, Maker
-from vedette.files import pieces, sources
-from vedette.files.pieces import Sizes
+from vedette.io import byte_sources, pieces
+from vedette.io.pieces import PieceSizes
 from vedette.spark import file_job
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
@@ -26,8 +26,8 @@ TIMES = re.compile(r"[\d.]+ s, [\d,]+ events/s \(after [\d.]+ s of preparation\)
 @pytest.fixture(autouse=True)
 def many_pieces(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small files are cut as if they were large."""
-    monkeypatch.setattr(file_job, "sizes", lambda spark, matches: Sizes(12, 40))
-    monkeypatch.setattr(sources, "BLOCK", 1 << 11)
+    monkeypatch.setattr(file_job, "sizes", lambda spark, matches: PieceSizes(12, 40))
+    monkeypatch.setattr(byte_sources, "BLOCK", 1 << 11)
     monkeypatch.setattr(pieces, "_LEAST_ROWS", 10)
 
 
@@ -212,11 +212,11 @@ def test_bad_subscriptions(tmp_path: Path) -> None:
 def test_a_host_that_does_not_see_the_file(
     spark: SparkSession, subscriptions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from vedette.cli.streams import EventStream
+    from vedette.cli.event_streams import EventStream
 
     events = write_lines(tmp_path / "events.jsonl", [{"n": 1}])
     elsewhere = pieces.LinesPiece(pieces.FileRange("/not/here/events.jsonl", 0, 9, 9))
-    monkeypatch.setattr(EventStream, "pieces", lambda self, sizes: iter([pieces.Cut(elsewhere, 1.0)]))
+    monkeypatch.setattr(EventStream, "pieces", lambda self, sizes: iter([pieces.CutPiece(elsewhere, 1.0)]))
     before = files_in(tmp_path)
     result = vedette("match", subscriptions, events, "-o", tmp_path / "out.jsonl", "--engine", "spark")
     assert result.exit_code == 1

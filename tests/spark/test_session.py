@@ -15,8 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import vedette as vd
-from vedette.spark import settings
-from vedette.spark.session import session
+from vedette.spark.spark_session import for_a_new_java, local_cores, session
 
 PYTHON = Path(sys.executable)
 TELL = """
@@ -164,26 +163,26 @@ def test_settings_for_the_one_that_is_running_are_made_or_said_to_be_too_late(
     [("local", 1), ("local[3]", 3), ("local[4,2]", 4), ("local-cluster[2,1,1024]", None), ("spark://host:7077", None)],
 )
 def test_cores_of_a_master(master: str, cores: int | None) -> None:
-    assert settings.local_cores(master) == cores
+    assert local_cores(master) == cores
 
 
 def test_all_cores_are_those_that_this_process_may_use() -> None:
-    assert settings.local_cores("local[*]") == len(os.sched_getaffinity(0))
+    assert local_cores("local[*]") == len(os.sched_getaffinity(0))
 
 
 def test_what_users_say_of_java_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_DRIVER_MEMORY"):
         monkeypatch.delenv(name, raising=False)
     options = "spark.driver.extraJavaOptions"
-    made = settings.for_a_new_java({options: "-Da=b", "spark.driver.memory": "3g"}, local=True)
+    made = for_a_new_java({options: "-Da=b", "spark.driver.memory": "3g"}, local=True)
     assert made["spark.driver.memory"] == "3g"
     assert made[options].startswith("-Da=b -Dlog4j2.configurationFile=file:/")
-    assert settings.for_a_new_java({options: "-Dlog4j2.x=y"}, local=True)[options] == "-Dlog4j2.x=y"
-    assert "spark.driver.memory" not in settings.for_a_new_java({}, local=False)
+    assert for_a_new_java({options: "-Dlog4j2.x=y"}, local=True)[options] == "-Dlog4j2.x=y"
+    assert "spark.driver.memory" not in for_a_new_java({}, local=False)
     (tmp_path / "log4j2.properties").touch()
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     monkeypatch.setenv("SPARK_DRIVER_MEMORY", "3g")
-    assert set(settings.for_a_new_java({}, local=True)) == {"spark.ui.showConsoleProgress"}
+    assert set(for_a_new_java({}, local=True)) == {"spark.ui.showConsoleProgress"}
 
 
 def test_a_java_that_does_not_come_up_is_said() -> None:
@@ -224,7 +223,9 @@ def test_what_the_package_shows_is_sorted_and_there() -> None:
         vd.spark.nonsense  # noqa: B018
 
 
-@pytest.mark.parametrize("first", ["vedette.spark.match", "vedette.spark.session", "vedette.spark.worker"])
+@pytest.mark.parametrize(
+    "first", ["vedette.spark.dataframe_match", "vedette.spark.spark_session", "vedette.spark.texts"]
+)
 def test_the_package_shows_functions_whatever_is_imported_first(first: str) -> None:
     code = f"import {first}, vedette\nprint(vedette.spark.match.__name__, vedette.spark.session.__name__)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -233,8 +234,8 @@ def test_the_package_shows_functions_whatever_is_imported_first(first: str) -> N
 
 def test_a_worker_loads_what_matches_and_nothing_else() -> None:
     code = """
-import vedette.spark.worker, sys
-absent = ("vedette.spark.match", "vedette.cli", "pydantic", "sqlalchemy", "typer")
+import vedette.spark.texts, sys
+absent = ("vedette.spark.dataframe_match", "vedette.cli", "pydantic", "sqlalchemy", "typer")
 print([name for name in absent if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -10,6 +10,7 @@ import pickle
 import subprocess
 import sys
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,13 @@ import pytest
 from pyspark.core.files import SparkFiles
 from pyspark.sql import SparkSession
 
+from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import SnapshotError
-from vedette.matching.matcher import Matcher
-from vedette.matching.snapshot_files import MANIFEST
-from vedette.matching.subscriptions import Subscriptions
+from vedette.filters.matcher import Matcher
+from vedette.filters.snapshot_files import MANIFEST
 from vedette.schema.schema import Schema
 from vedette.spark import host_cache, snapshots
-from vedette.spark.archives import pack, unpack
-from vedette.spark.snapshots import Shipped, opened, ship
+from vedette.spark.snapshots import ShippedSnapshot, opened, pack, ship, unpack
 
 SCHEMA = Schema.of({"price": "float", "issue": "string"})
 EVENT = {"price": 120.0, "issue": "IBM"}
@@ -97,7 +97,7 @@ def test_a_folder_that_is_gone_is_said_so_and_comes_back_with_the_next_ship(spar
     shipped = ship(matcher, spark)
     opened.cache_clear()
     gc.collect()
-    with host_cache.changing(cache):
+    with host_cache.exclusive_access(cache):
         host_cache.prune(cache, newest=0, enough=0)
     with pytest.raises(SnapshotError, match=r"is gone or damaged\nHint: match again"):
         opened(shipped)
@@ -119,13 +119,13 @@ def test_one_of_which_a_file_was_cleared_away_is_saved_anew(spark: SparkSession,
 # ---------------------------------------------------------------- other hosts
 
 
-def arrived(matcher: Matcher, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Shipped:
-    """What a worker of another host has: an archive among Spark's files, and `Shipped`."""
+def arrived(matcher: Matcher, folder: Path, monkeypatch: pytest.MonkeyPatch) -> ShippedSnapshot:
+    """What a worker of another host has: an archive among Spark's files, and `ShippedSnapshot`."""
     folder.mkdir()
     matcher.save(folder / "saved")
     pack(folder / "saved", folder / "it.tar")
     monkeypatch.setattr(SparkFiles, "get", classmethod(lambda _, name: str(folder / name)))
-    return Shipped(matcher.version, f"/of/the/driver/{matcher.version}-x", "it.tar")
+    return ShippedSnapshot(matcher.version, f"/of/the/driver/{matcher.version}-x", "it.tar")
 
 
 def test_an_archive_is_unpacked_once_and_mapped(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,7 +150,7 @@ def test_a_copy_of_which_a_file_was_cleared_away_is_unpacked_again(
     assert (cache / f"{shipped.version}-x" / "owner.npy").exists()
 
 
-def _open_in_another_process(cache: str, archives: str, shipped: Shipped, answers: Any) -> None:
+def _open_in_another_process(cache: str, archives: str, shipped: ShippedSnapshot, answers: Any) -> None:
     os.environ[host_cache.PLACE] = cache
     SparkFiles.get = classmethod(lambda _, name: f"{archives}/{name}")  # type: ignore[method-assign, assignment]
     matcher = opened(shipped)
@@ -291,7 +291,7 @@ def saved(cache: Path, *names: str) -> None:
 def test_what_was_not_used_for_longest_is_taken_away(cache: Path) -> None:
     saved(cache, *"abcdef")
     size = sum(file.stat().st_size for file in (cache / "a").iterdir())
-    with host_cache.changing(cache):
+    with host_cache.exclusive_access(cache):
         host_cache.prune(cache, newest=2, enough=6 * size)
         assert folders(cache) == list("abcdef")
         host_cache.prune(cache, newest=2, enough=4 * size)
@@ -302,25 +302,25 @@ def test_what_was_not_used_for_longest_is_taken_away(cache: Path) -> None:
 
 def test_what_somebody_holds_stays(cache: Path) -> None:
     saved(cache, *"abc")
-    matcher = host_cache.held(cache / "a")
+    matcher = host_cache.held_matcher(cache / "a")
     os.utime(cache / "a", (0, 0))
-    with host_cache.changing(cache):
+    with host_cache.exclusive_access(cache):
         host_cache.prune(cache, newest=0, enough=0)
     assert folders(cache) == ["a"]
     assert matcher is not None
     assert matcher.match(EVENT) == ["s0"]
     del matcher
     gc.collect()
-    with host_cache.changing(cache):
+    with host_cache.exclusive_access(cache):
         host_cache.prune(cache, newest=0, enough=0)
     assert folders(cache) == []
 
 
 def test_use_makes_it_new_again(cache: Path) -> None:
     saved(cache, *"abc")
-    assert host_cache.held(cache / "a") is not None
+    assert host_cache.held_matcher(cache / "a") is not None
     gc.collect()
-    with host_cache.changing(cache):
+    with host_cache.exclusive_access(cache):
         host_cache.prune(cache, newest=1, enough=0)
     assert folders(cache) == ["a"]
 
@@ -328,15 +328,40 @@ def test_use_makes_it_new_again(cache: Path) -> None:
 def test_what_a_dead_process_left_is_cleared(cache: Path) -> None:
     (cache / ".abc-clusters-1.xyz").mkdir()
     (cache / ".abc-clusters-1.xyz" / "half.npy").write_bytes(b"x")
-    with host_cache.changing(cache):
+    with host_cache.exclusive_access(cache):
         assert list(cache.glob(".*.*")) == []
+
+
+def test_a_copy_is_verified_once_for_all_workers_of_a_host(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subscriptions = Subscriptions({"n": "int"})
+    for number in range(20_000):
+        subscriptions.add(str(number), f"n = {number}")
+    shipped = arrived(subscriptions.compile("scan"), tmp_path / "host", monkeypatch)
+    assert len(opened(shipped)) == 20_000
+    file = cache / Path(shipped.folder).name / "records.arrow"
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2 + 5000] ^= 1
+    file.write_bytes(content)
+    verified = []
+    monkeypatch.setattr(
+        host_cache, "is_intact", lambda folder, sound=host_cache.is_intact: verified.append(sound(folder))
+    )
+    opened.cache_clear()
+    opened(shipped)  # another worker of the same application
+    assert verified == []
+    opened(replace(shipped, driver="another application"))  # which unpacks it anew
+    assert verified == [False]
+    assert host_cache.is_intact(file.parent) is None
+    assert verified == [False, True]
 
 
 def test_one_that_is_taken_away_again_and_again_is_an_error(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shipped = arrived(compiled(), tmp_path / "host", monkeypatch)
-    monkeypatch.setattr(snapshots.host_cache, "held", lambda folder: None)
+    monkeypatch.setattr(snapshots.host_cache, "held_matcher", lambda folder, verified: None)
     with pytest.raises(SnapshotError, match=r"taken away 3 times.*\nHint"):
         opened(shipped)
 
@@ -347,13 +372,13 @@ _COUNT = """
 import sys
 import pyarrow as pa
 from numba.core.registry import CPUDispatcher
-from vedette.kernels.labels import joined, padded
-from vedette.matching.matcher import Matcher
+from vedette.filters.kernels.labels import joined, padded
+from vedette.filters.matcher import Matcher
 from vedette.spark.warm_up import warm_up
-from vedette.spark.worker import labels_of
+from vedette.spark.texts import labels_of
 
 def compiled():
-    modules = [module for name, module in list(sys.modules.items()) if name.startswith("vedette.kernels.")]
+    modules = [each for name, each in list(sys.modules.items()) if name.startswith("vedette.") and ".kernels." in name]
     found = [each for module in modules for each in vars(module).values() if isinstance(each, CPUDispatcher)]
     kernels = {id(each): each for each in found}
     return sum(len(kernel.signatures) for kernel in kernels.values())

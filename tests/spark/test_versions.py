@@ -15,12 +15,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import FileError
-from vedette.files.problems import BadSubscriptions
-from vedette.matching.subscriptions import Subscriptions
+from vedette.io.operator_calls import OperatorCalls
+from vedette.io.subscription_problems import BadSubscriptions
+from vedette.operators.operator import operator
+from vedette.operators.registry import Operators
 from vedette.schema.schema import Schema
+from vedette.spark.engine_versions import EngineVersion, EngineVersions, VersionRefusal, watch
 from vedette.spark.stores import DatabaseStore, FileStore, TableStore
-from vedette.spark.versions import Refusal, Version, Versions, watch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,15 +62,15 @@ class Heard:
     """What was said about versions."""
 
     def __init__(self) -> None:
-        self.accepted: list[Version] = []
-        self.refused: list[Refusal] = []
+        self.accepted: list[EngineVersion] = []
+        self.refused: list[VersionRefusal] = []
         self.something = threading.Event()
 
-    def accept(self, version: Version) -> None:
+    def accept(self, version: EngineVersion) -> None:
         self.accepted.append(version)
         self.something.set()
 
-    def refuse(self, refusal: Refusal) -> None:
+    def refuse(self, refusal: VersionRefusal) -> None:
         self.refused.append(refusal)
         self.something.set()
 
@@ -77,7 +80,7 @@ def heard() -> Heard:
     return Heard()
 
 
-def still(files: Files, heard: Heard, **more: Any) -> Versions:
+def still(files: Files, heard: Heard, **more: Any) -> EngineVersions:
     """Versions of a file that nobody watches: tests look when they want to."""
     return watch(FileStore(files.path), OPEN, accepted=heard.accept, refused=heard.refuse, **more)
 
@@ -99,9 +102,49 @@ def test_the_first_version(files: Files, heard: Heard) -> None:
 
 
 def test_all_that_is_wrong_with_the_first_version_is_raised(files: Files, heard: Heard) -> None:
-    files.write(record("s1", "a ="), "{", record("s3", "c = 1", dialect="klingon"))
+    files.write(record("s1", "a ="), "{", record("s3", "c = 1", dialect="klingon"))  # nothing is good
     with pytest.raises(BadSubscriptions, match=r"(?s)line 1.*line 2.*line 3.*klingon.*nothing was started"):
         still(files, heard)
+
+
+def test_bad_subscriptions_are_set_aside_and_told_once(files: Files, heard: Heard) -> None:
+    good = [record("s1", "a = 1"), record("s2", "b = 2")]
+    files.write(good[0], record("s3", "a ="), "{", good[1])
+    aside: list[str] = []
+    versions = still(files, heard, aside=aside.append)
+    current = versions.current()
+    assert current.version == expected(*good)
+    assert (current.subscriptions, current.set_aside) == (2, 2)
+    (said,) = aside
+    assert "line 2, subscription 's3'" in said
+    assert "line 3" in said
+    assert said.endswith("2 subscriptions are bad and set aside; the others are used.")
+    for _ in range(2):
+        files.write(*good, record("s3", "(c = 1"))  # another mistake
+        assert versions.look()
+    assert len(aside) == 2
+    assert (versions.current().version, versions.current().set_aside) == (current.version, 1)
+    files.write(*good, record("s3", "c = 1"))
+    assert versions.look()
+    assert (versions.current().subscriptions, versions.current().set_aside) == (3, 0)
+    files.write(record("s3", "c ="))  # nothing is good
+    assert versions.look()
+    assert versions.current().subscriptions == 3
+    assert len(heard.refused) == 1
+    assert len(aside) == 2
+
+
+def test_bad_calls_of_operators_are_set_aside(files: Files, heard: Heard) -> None:
+    @operator(time_limit=None)
+    def big(event: object, number: int) -> bool:
+        return number > 5
+
+    calls = OperatorCalls(Operators(big))
+    files.write(record("s1", "big(a)"), record("s2", "bog(a)"), record("s3", "a = 1"))
+    current = still(files, heard, calls=calls, aside=lambda _: None).current()
+    assert (current.subscriptions, current.set_aside) == (2, 1)
+    assert current.operators is not None
+    assert [each.id for each in current.operators] == ["s1"]
 
 
 def test_a_new_version_takes_over(files: Files, heard: Heard) -> None:
@@ -136,7 +179,7 @@ def test_the_same_content_is_not_compiled_again(files: Files, heard: Heard, monk
 
 def test_a_bad_version_is_refused_once_and_the_old_one_goes_on(files: Files, heard: Heard) -> None:
     files.write(record("s1", "a = 1"))
-    versions = still(files, heard)
+    versions = still(files, heard, strict=True)
     before = versions.current()
     files.write(record("s1", "a = 1"), record("s2", "b >"), record("s3", "(c = 1"))
     for _ in range(3):
@@ -282,7 +325,7 @@ def test_a_database(tmp_path: Path, database: sqlite3.Connection, heard: Heard, 
     insert(database, "s1", "a = 1")
     insert(database, "s0", "a = 1", expires="2020-01-01")
     store = database_store(tmp_path)
-    versions = watch(store, OPEN, accepted=heard.accept, refused=heard.refuse)
+    versions = watch(store, OPEN, accepted=heard.accept, refused=heard.refuse, strict=True)
     assert versions.current().matcher.match(EVENT) == ["s1", "s2"]  # by id
     assert versions.current().matcher.subscriber("s1") == "alice"
     assert versions.current().version == expected(

@@ -11,12 +11,12 @@ from pyspark.sql import functions as F
 
 from tests.random_json import random_array
 from tests.random_views import random_filter
-from vedette.matching.subscriptions import Subscriptions
+from vedette.engine.subscriptions import Subscriptions
 from vedette.schema.columns import Column
 from vedette.schema.readings import TYPES
-from vedette.spark.columns import sent_columns
-from vedette.spark.match import match
+from vedette.spark.dataframe_match import match
 from vedette.spark.types import schema_of
+from vedette.spark.worker_columns import sent_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -70,6 +70,7 @@ def test_every_wish_makes_sense(flights: pa.Table) -> None:
         assert lint(check(parse(wish.when), schema, wish.when)) == (), wish
 
 
+@pytest.mark.spark
 def test_the_files_it_writes(run: tuple[Path, Any]) -> None:
     folder, result = run
     assert result.returncode == 0, result.stderr
@@ -83,6 +84,7 @@ def test_the_files_it_writes(run: tuple[Path, Any]) -> None:
     assert sum(flight["cancelled"] for flight in day) == 472
 
 
+@pytest.mark.spark
 def test_what_it_finds_is_what_a_plain_filter_finds(run: tuple[Path, Any], flights: pa.Table) -> None:
     matches = pq.read_table(run[0] / "matches.parquet")
     subscriptions = [json.loads(line) for line in (run[0] / "subscriptions.jsonl").read_text().splitlines()]
@@ -103,6 +105,7 @@ def test_what_it_finds_is_what_a_plain_filter_finds(run: tuple[Path, Any], fligh
     assert found
 
 
+@pytest.mark.spark
 def test_it_runs_on_spark_and_says_nothing_else(run: tuple[Path, Any]) -> None:
     told = run[1].stderr.splitlines()
     assert any(line.startswith("Starting Spark: ") for line in told)
@@ -111,6 +114,7 @@ def test_it_runs_on_spark_and_says_nothing_else(run: tuple[Path, Any]) -> None:
     assert len(told) == 6, told
 
 
+@pytest.mark.spark
 def test_its_pipeline_tells_the_same(run: tuple[Path, Any]) -> None:
     done = process("run", run[0] / "pipeline.toml")
     assert done.returncode == 0, done.stderr
@@ -130,7 +134,7 @@ def test_its_pipeline_tells_the_same(run: tuple[Path, Any]) -> None:
 def test_without_spark_it_runs_in_one_process_and_says_so(missing: str) -> None:
     code = f"""
 {missing}
-from vedette.cli.demo.engine import started_engine
+from vedette.cli.demo.demo_engine import started_engine
 from vedette.cli.terminal import Terminal
 with started_engine(Terminal()) as engine:
     print(engine)
@@ -141,6 +145,7 @@ with started_engine(Terminal()) as engine:
     assert "goes on without Spark" in done.stderr
 
 
+@pytest.mark.spark
 def test_what_it_tells(run: tuple[Path, Any]) -> None:
     shown = run[1].stdout
     assert "Who was told what, and why" in shown
@@ -179,6 +184,7 @@ class _Page(HTMLParser):
         self.text += data
 
 
+@pytest.mark.spark
 def test_the_page_is_whole_and_needs_nothing_else(run: tuple[Path, Any]) -> None:
     content = (run[0] / "index.html").read_text(encoding="utf-8")
     page = _Page()

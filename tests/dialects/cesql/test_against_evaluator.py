@@ -33,11 +33,11 @@ def test_the_engine_finds_what_the_evaluator_says(seed: int) -> None:
         if evaluate(text, one).holds
     }
     assert len(wanted) > 1_000
-    with vd.OperatorMatcher(subscriptions) as matcher:
-        found = {(row["event"], row["subscription"]) for row in matcher.match_batch(events).to_pylist()}
+    with subscriptions.compile() as engine:
+        found = {(row["event"], row["subscription"]) for row in engine.match_batch(events).to_pylist()}
         assert _shown(found ^ wanted, expressions, events) == []
         for place in range(0, len(events), 10):
-            assert matcher.match(events[place]) == [str(n) for n in range(300) if (place, str(n)) in wanted]
+            assert engine.match(events[place]) == [str(n) for n in range(300) if (place, str(n)) in wanted]
 
 
 def test_typed_columns_give_what_plain_values_give() -> None:
@@ -63,8 +63,8 @@ def test_typed_columns_give_what_plain_values_give() -> None:
         for place, row in enumerate(rows)
         if evaluate(text, row).holds
     }
-    with vd.OperatorMatcher(subscriptions) as matcher:
-        found = {(row["event"], row["subscription"]) for row in matcher.match_batch(table).to_pylist()}
+    with subscriptions.compile() as engine:
+        found = {(row["event"], row["subscription"]) for row in engine.match_batch(table).to_pylist()}
     assert _shown(found ^ wanted, expressions, rows) == []
 
 
@@ -95,7 +95,7 @@ def _answered(made: ast.Filter, one: dict[str, object]) -> ast.Filter:
         case ast.Not(part):
             return ast.Not(_answered(part, one))
         case ast.Call("cesql", (ast.Literal(str() as said),)):
-            return ast.Truth(evaluate(said, one).holds)
+            return ast.TruthLiteral(evaluate(said, one).holds)
     return made
 
 

@@ -34,8 +34,8 @@ def test_as_filters_all_cases_pass_the_events_they_are_true_for() -> None:
     for number, case in enumerate(kept):
         subscriptions.add(str(number), case.expression, dialect="cesql")
         events.append(case.event)
-    with vd.OperatorMatcher(subscriptions) as matcher:
-        found = {(row["event"], row["subscription"]) for row in matcher.match_batch(events).to_pylist()}
+    with subscriptions.compile() as engine:
+        found = {(row["event"], row["subscription"]) for row in engine.match_batch(events).to_pylist()}
     own = {number for number, name in found if str(number) == name}
     assert own == {number for number, case in enumerate(kept) if case.passes}
     # And every expression against the events of all other cases.

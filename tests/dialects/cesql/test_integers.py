@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.dialects.cesql.integers import ALL, Intervals, has, mirrored, moved, others, united
+from vedette.dialects.cesql.integers import ALL, IntegerIntervals, has, mirrored, moved, others, united
 from vedette.dialects.cesql.parser import INTEGERS
 
 EDGES = (0, 1, 2147483646, 2147483647, 2147483648)
@@ -25,7 +25,7 @@ def test_a_union_has_what_its_parts_have(ranges: list[tuple[int, int]], number: 
 
 
 @given(RANGES.map(united), NUMBERS, NUMBERS)
-def test_sets_move_as_their_numbers_do(ranges: Intervals, by: int, number: int) -> None:
+def test_sets_move_as_their_numbers_do(ranges: IntegerIntervals, by: int, number: int) -> None:
     assert united((*ranges, *others(ranges))) == ALL
     assert has(others(ranges), number) == (number in INTEGERS and not has(ranges, number))
     assert has(moved(ranges, by), number) == (number in INTEGERS and has(ranges, number - by))

@@ -6,72 +6,72 @@ import pytest
 
 from vedette.dialects.cesql import parse
 from vedette.dialects.cesql.nodes import (
-    Arithmetic,
-    Attribute,
-    Call,
-    Comparison,
-    Exists,
-    Expression,
-    In,
-    Like,
-    Literal,
-    Logic,
-    Negate,
-    Not,
+    CesqlArithmetic,
+    CesqlAttribute,
+    CesqlCall,
+    CesqlComparison,
+    CesqlExists,
+    CesqlExpression,
+    CesqlIn,
+    CesqlLike,
+    CesqlLiteral,
+    CesqlLogic,
+    CesqlNegate,
+    CesqlNot,
 )
 from vedette.errors import DialectError, LimitError
 
-A, B, C = Attribute("a"), Attribute("b"), Attribute("c")
+A, B, C = CesqlAttribute("a"), CesqlAttribute("b"), CesqlAttribute("c")
 
 
 @pytest.mark.parametrize(
     ("text", "node"),
     [
         ("a", A),
-        ("MyExt1", Attribute("myext1")),
-        ("1a", Attribute("1a")),
-        ("notes", Attribute("notes")),
-        (" \t\r\n'x'\n", Literal("x")),
-        (r"'a\'b'", Literal("a'b")),
-        (r"'a\"b'", Literal(r"a\"b")),
-        (r'"a\"b"', Literal('a"b')),
-        (r"'a\\'", Literal(r"a\\")),
-        ("'a\nb'", Literal("a\nb")),
-        ("-2147483648", Literal(-2147483648)),
-        ("+007", Literal(7)),
-        ("--10", Negate(Literal(-10))),
-        ("- 10", Negate(Literal(10))),
-        ("a-1", Arithmetic("-", A, Literal(1))),
-        ("a -1", Arithmetic("-", A, Literal(1))),
-        ("1+-1", Arithmetic("+", Literal(1), Literal(-1))),
-        ("a - b - c", Arithmetic("-", Arithmetic("-", A, B), C)),
-        ("a + b * c", Arithmetic("+", A, Arithmetic("*", B, C))),
-        ("a * b % c", Arithmetic("%", Arithmetic("*", A, B), C)),
-        ("a + b < c", Comparison("<", Arithmetic("+", A, B), C)),
-        ("a <> b", Comparison("!=", A, B)),
-        ("a = b = c", Comparison("=", Comparison("=", A, B), C)),
-        ("NOT a = b", Comparison("=", Not(A), B)),
-        ("NOT EXISTS a", Not(Exists("a"))),
-        ("NOT a LIKE 'x'", Like(Not(A), "x")),
-        ("-a IN (1)", In(Negate(A), (Literal(1),))),
-        ("a * b LIKE 'x'", Arithmetic("*", A, Like(B, "x"))),
-        ("a NOT LIKE 'x%'", Like(A, "x%", negated=True)),
-        ("a not in (b, 'c')", In(A, (B, Literal("c")), negated=True)),
-        ("a IN (1) LIKE 'true'", Like(In(A, (Literal(1),)), "true")),
-        ("a AND b AND c", Logic("AND", (A, B, C))),
-        ("(a AND b) AND c", Logic("AND", (A, B, C))),
-        ("a AND (b AND c)", Logic("AND", (A, Logic("AND", (B, C))))),
+        ("MyExt1", CesqlAttribute("myext1")),
+        ("1a", CesqlAttribute("1a")),
+        ("notes", CesqlAttribute("notes")),
+        (" \t\r\n'x'\n", CesqlLiteral("x")),
+        (r"'a\'b'", CesqlLiteral("a'b")),
+        (r"'a\"b'", CesqlLiteral(r"a\"b")),
+        (r'"a\"b"', CesqlLiteral('a"b')),
+        (r"'a\\'", CesqlLiteral(r"a\\")),
+        ("'a\nb'", CesqlLiteral("a\nb")),
+        ("-2147483648", CesqlLiteral(-2147483648)),
+        ("+007", CesqlLiteral(7)),
+        ("--10", CesqlNegate(CesqlLiteral(-10))),
+        ("- 10", CesqlNegate(CesqlLiteral(10))),
+        ("a-1", CesqlArithmetic("-", A, CesqlLiteral(1))),
+        ("a -1", CesqlArithmetic("-", A, CesqlLiteral(1))),
+        ("1+-1", CesqlArithmetic("+", CesqlLiteral(1), CesqlLiteral(-1))),
+        ("a - b - c", CesqlArithmetic("-", CesqlArithmetic("-", A, B), C)),
+        ("a + b * c", CesqlArithmetic("+", A, CesqlArithmetic("*", B, C))),
+        ("a * b % c", CesqlArithmetic("%", CesqlArithmetic("*", A, B), C)),
+        ("a + b < c", CesqlComparison("<", CesqlArithmetic("+", A, B), C)),
+        ("a <> b", CesqlComparison("!=", A, B)),
+        ("a = b = c", CesqlComparison("=", CesqlComparison("=", A, B), C)),
+        ("NOT a = b", CesqlComparison("=", CesqlNot(A), B)),
+        ("NOT EXISTS a", CesqlNot(CesqlExists("a"))),
+        ("NOT a LIKE 'x'", CesqlLike(CesqlNot(A), "x")),
+        ("-a IN (1)", CesqlIn(CesqlNegate(A), (CesqlLiteral(1),))),
+        ("a * b LIKE 'x'", CesqlArithmetic("*", A, CesqlLike(B, "x"))),
+        ("a NOT LIKE 'x%'", CesqlLike(A, "x%", negated=True)),
+        ("a not in (b, 'c')", CesqlIn(A, (B, CesqlLiteral("c")), negated=True)),
+        ("a IN (1) LIKE 'true'", CesqlLike(CesqlIn(A, (CesqlLiteral(1),)), "true")),
+        ("a AND b AND c", CesqlLogic("AND", (A, B, C))),
+        ("(a AND b) AND c", CesqlLogic("AND", (A, B, C))),
+        ("a AND (b AND c)", CesqlLogic("AND", (A, CesqlLogic("AND", (B, C))))),
         # AND, OR and XOR are equal, and taken from left to right.
-        ("a OR b AND c", Logic("AND", (Logic("OR", (A, B)), C))),
-        ("a AND b OR c", Logic("OR", (Logic("AND", (A, B)), C))),
-        ("a XOR b", Logic("XOR", (A, B))),
-        ("exists A", Exists("a")),
-        ("concat_ws(',', a)", Call("CONCAT_WS", (Literal(","), A))),
-        ("concat()", Call("CONCAT", ())),
-        ("true", Literal(True)),
+        ("a OR b AND c", CesqlLogic("AND", (CesqlLogic("OR", (A, B)), C))),
+        ("a AND b OR c", CesqlLogic("OR", (CesqlLogic("AND", (A, B)), C))),
+        ("a XOR b", CesqlLogic("XOR", (A, B))),
+        ("exists A", CesqlExists("a")),
+        ("concat_ws(',', a)", CesqlCall("CONCAT_WS", (CesqlLiteral(","), A))),
+        ("concat()", CesqlCall("CONCAT", ())),
+        ("true", CesqlLiteral(True)),
     ],
 )
-def test_what_is_read(text: str, node: Expression) -> None:
+def test_what_is_read(text: str, node: CesqlExpression) -> None:
     found = parse(text)
     assert found == node
     assert repr(found) == repr(node)  # 1 and TRUE are equal to Python
@@ -81,7 +81,7 @@ def test_what_is_read(text: str, node: Expression) -> None:
 def test_a_span_is_the_text_of_a_whole_expression(text: str) -> None:
     found = parse(f"  {text} ")
     assert f"  {text} "[found.span.start : found.span.end] == text
-    if isinstance(found, Arithmetic):
+    if isinstance(found, CesqlArithmetic):
         assert f"  {text} "[found.left.span.start : found.left.span.end] == "( a + b )"
 
 
@@ -153,5 +153,5 @@ def test_what_would_cost_too_much_is_refused(text: str) -> None:
 
 def test_a_long_chain_of_one_operator_is_not_deep() -> None:
     found = parse(" OR ".join(f"a = {number}" for number in range(5_000)))
-    assert isinstance(found, Logic)
+    assert isinstance(found, CesqlLogic)
     assert len(found.parts) == 5_000

@@ -11,7 +11,7 @@ from tests.dialects.eventbridge.naive import naive_fits
 from tests.dialects.eventbridge.random_cases import Cases
 from vedette.dialects.eventbridge import translate
 from vedette.language.check import check
-from vedette.language.documents import PatternError, Prepared, fits, parse, text_of
+from vedette.language.documents import EventPatternMatcher, PatternError, fits, parse, text_of
 from vedette.language.evaluate import evaluate
 from vedette.language.parser import parse as parse_text
 from vedette.language.render import render
@@ -67,7 +67,7 @@ def test_many_at_once_against_one_by_one() -> None:
     cases = Cases(4, dots=True)
     events = [cases.event() for _ in range(80)]
     patterns = [parse(cases.pattern(event)) for event in events]
-    prepared = Prepared([text_of(pattern) for pattern in patterns])
+    prepared = EventPatternMatcher([text_of(pattern) for pattern in patterns])
     for event in events:
         expected = [number for number, pattern in enumerate(patterns) if fits(pattern, event)]
         assert prepared.fitting(event) == expected

@@ -12,7 +12,7 @@ from tests.dialects.eventbridge.naive import naive_fits
 from vedette.dialects.eventbridge import translate
 from vedette.errors import DialectError
 from vedette.language.check import check
-from vedette.language.documents import Prepared, fits, parse, text_of
+from vedette.language.documents import EventPatternMatcher, fits, parse, text_of
 from vedette.language.evaluate import evaluate
 from vedette.language.parser import parse as parse_text
 from vedette.language.render import render
@@ -55,7 +55,7 @@ def test_what_the_engine_says_of_all_patterns_at_once(cases: list[table.Case]) -
 
 def test_what_many_at_once_say(cases: list[table.Case]) -> None:
     patterns = list(dict.fromkeys(case.pattern for case in cases))
-    prepared = Prepared(patterns)
+    prepared = EventPatternMatcher(patterns)
     wrong = [
         case.place for case in cases if (patterns.index(case.pattern) in prepared.fitting_text(case.event)) != case.fits
     ]

@@ -8,10 +8,10 @@ from typing import Any
 import yaml
 
 from vedette.dialects import registry
+from vedette.engine.subscriptions import Subscriptions
 from vedette.language.check import check
 from vedette.language.evaluate import evaluate
 from vedette.language.parser import parse
-from vedette.matching.subscriptions import Subscriptions
 
 Event = Mapping[str, Any]
 

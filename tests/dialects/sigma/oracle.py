@@ -67,9 +67,17 @@ def _detected(part: Any, event: Event) -> bool:
 
 def _field(key: str, values: Any, event: Event) -> bool:
     name, *modifiers = key.split("|")
-    truths = [_value(event.get(name), modifiers, value, event) for value in _listed(values)]
+    found = event.get(name)
+    truths = [_of_any(found, modifiers, value, event) for value in _listed(values)]
     truth = all(truths) if "all" in modifiers else any(truths)
     return not truth if "neq" in modifiers else truth
+
+
+def _of_any(found: Any, modifiers: list[str], value: Any, event: Event) -> bool:
+    """Of a list any element counts, except where nothing but its presence is asked, and in comparisons of fields."""
+    if not isinstance(found, list) or "exists" in modifiers:
+        return _value(found, modifiers, value, event)
+    return any(_value(each, modifiers, value, event) for each in found if each is not None)
 
 
 def _listed(values: Any) -> list[Any]:

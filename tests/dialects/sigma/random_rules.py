@@ -18,13 +18,15 @@ _EXPRESSIONS = st.sampled_from(["a+b", "^a", "b$", "[ab]{2}", "a|1", "A.", r"\d"
 
 VALUES = st.none() | _TEXTS | _NUMBERS | _ADDRESSES | st.booleans() | st.just("")
 EVENTS = st.dictionaries(st.sampled_from(FIELDS), VALUES)
+# For rules that compare no fields: lists are compared with each other as a whole.
+EVENTS_WITH_LISTS = st.dictionaries(st.sampled_from(FIELDS), VALUES | st.lists(VALUES, max_size=3))
 
 
 def _several(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return values | st.lists(values, min_size=1, max_size=3)
 
 
-def _fields(*, nulls: bool, order: bool, truths: bool) -> st.SearchStrategy[tuple[str, Any]]:
+def _fields(*, nulls: bool, order: bool, truths: bool, references: bool) -> st.SearchStrategy[tuple[str, Any]]:
     """(modifiers, values)."""
     plain = _TEXTS | _WILD | _NUMBERS | (st.booleans() if truths else st.nothing())
     choices = [
@@ -37,8 +39,9 @@ def _fields(*, nulls: bool, order: bool, truths: bool) -> st.SearchStrategy[tupl
         st.tuples(st.sampled_from(["|re", "|re|i", "|re|all"]), _several(_EXPRESSIONS)),
         st.tuples(st.just("|cidr"), _several(_NETWORKS)),
         st.tuples(st.just("|exists"), st.booleans()),
-        st.tuples(st.just("|fieldref"), st.sampled_from(FIELDS)),
     ]
+    if references:
+        choices.append(st.tuples(st.just("|fieldref"), st.sampled_from(FIELDS)))
     if nulls:
         choices.append(st.tuples(st.just(""), st.none() | st.lists(st.none() | _TEXTS, max_size=2)))
     if order:
@@ -48,10 +51,16 @@ def _fields(*, nulls: bool, order: bool, truths: bool) -> st.SearchStrategy[tupl
 
 @st.composite
 def rules(
-    draw: st.DrawFn, *, keywords: bool = True, nulls: bool = True, order: bool = True, truths: bool = True
+    draw: st.DrawFn,
+    *,
+    keywords: bool = True,
+    nulls: bool = True,
+    order: bool = True,
+    truths: bool = True,
+    references: bool = True,
 ) -> dict[str, Any]:
     """A rule with up to four detections and a condition over all of them."""
-    fields = _fields(nulls=nulls, order=order, truths=truths)
+    fields = _fields(nulls=nulls, order=order, truths=truths, references=references)
 
     def mapping() -> dict[str, Any]:
         made = {}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from vedette.dialects import registry
-from vedette.dialects.rules import Document, Outcome, Translated
+from vedette.dialects.rule_results import RuleDocument, RuleResult, RuleTranslation
 from vedette.dialects.sigma import describe
 from vedette.errors import DialectError, LimitError, NotInstalled
 
@@ -32,23 +32,23 @@ detection:
 SMALL = "title: {0}\nlogsource: {{product: any}}\ndetection: {{s: {{a: {0}}}, condition: s}}\n"
 
 
-def outcomes(*texts: str, **files: str) -> list[Outcome]:
-    documents = [Document(text, f"rules/{number}.yml") for number, text in enumerate(texts)]
-    documents += [Document(text, f"{name}.yml") for name, text in files.items()]
+def outcomes(*texts: str, **files: str) -> list[RuleResult]:
+    documents = [RuleDocument(text, f"rules/{number}.yml") for number, text in enumerate(texts)]
+    documents += [RuleDocument(text, f"{name}.yml") for name, text in files.items()]
     return list(registry.translate_all("sigma", documents))
 
 
 def whens(*texts: str) -> list[str]:
     found = []
     for outcome in outcomes(*texts):
-        assert isinstance(outcome.made, Translated), outcome.made
+        assert isinstance(outcome.made, RuleTranslation), outcome.made
         found.append(outcome.made.when)
     return found
 
 
 def test_a_rule_says_who_it_is() -> None:
     (outcome,) = outcomes(RULE)
-    assert isinstance(outcome.made, Translated)
+    assert isinstance(outcome.made, RuleTranslation)
     assert outcome.made.id == ID == outcome.described.id
     assert outcome.rule.strip() == RULE.strip()
     assert outcome.made.origin == {
@@ -75,13 +75,15 @@ def test_rules_without_an_id_are_called_by_their_files() -> None:
         "rules/1.yml, document 1 (line 1)",
         "rules/1.yml, document 2 (line 5)",
     ]
-    same = list(registry.translate_all("sigma", [Document(SMALL.format("x"), f"{folder}/a.yml") for folder in "xyz"]))
+    same = list(
+        registry.translate_all("sigma", [RuleDocument(SMALL.format("x"), f"{folder}/a.yml") for folder in "xyz"])
+    )
     assert [outcome.described.id for outcome in same] == ["a", "y/a.yml", "z/a.yml"]
 
 
 def test_an_id_is_used_once() -> None:
     first, second = outcomes(RULE, RULE.replace("Whoami", "Again"))
-    assert isinstance(first.made, Translated)
+    assert isinstance(first.made, RuleTranslation)
     assert isinstance(second.made, DialectError)
     assert "is also that of rules/0.yml" in str(second.made)
 
@@ -108,10 +110,10 @@ title: Once more
 detection: {s: {c: 2}}
 """
     assert whens(text) == [
-        "text(a) ilike 'x' and text(b) ilike 'y'",
-        "text(a) ilike 'x' and text(b) ilike 'z'",
-        "text(c) = '1'",
-        "text(c) = '2'",
+        "any(items(a)) ilike 'x' and any(items(b)) ilike 'y'",
+        "any(items(a)) ilike 'x' and any(items(b)) ilike 'z'",
+        "any(items(c)) = '1'",
+        "any(items(c)) = '2'",
     ]
 
 
@@ -136,9 +138,10 @@ def test_filters_add_exceptions_to_rules_in_any_file(rules: str) -> None:
     other = SMALL.format("x")
     found = outcomes(FILTER.format(rules), rule, other)
     assert found[0].made is None
-    assert [outcome.made.when for outcome in found[1:] if isinstance(outcome.made, Translated)] == [
-        "text(Image) iendswith '\\whoami.exe' and (text(Computer) is null or text(Computer) not istartswith 'lab-')",
-        "text(a) ilike 'x'",
+    assert [outcome.made.when for outcome in found[1:] if isinstance(outcome.made, RuleTranslation)] == [
+        "any(items(Image)) iendswith '\\whoami.exe' and "
+        "(items(Computer) is null or not (any(items(Computer)) istartswith 'lab-'))",
+        "any(items(a)) ilike 'x'",
     ]
 
 
@@ -146,7 +149,7 @@ def test_a_filter_that_names_nobody_says_so() -> None:
     wrong, right = outcomes(FILTER.format("[nobody]"), RULE)
     assert isinstance(wrong.made, DialectError)
     assert "Rule 'nobody' not found" in str(wrong.made)
-    assert isinstance(right.made, Translated)
+    assert isinstance(right.made, RuleTranslation)
     (missing,) = outcomes(FILTER.format("any").replace("  rules: any\n", ""))
     assert "must have a 'rules' field" in str(missing.made)
 
@@ -196,8 +199,8 @@ WRONG = {
 def test_a_wrong_rule_says_what_is_wrong_and_leaves_others_alone(name: str) -> None:
     text, message = WRONG[name]
     before, wrong, after = outcomes(SMALL.format("x"), text, SMALL.format("y"))
-    assert isinstance(before.made, Translated)
-    assert isinstance(after.made, Translated)
+    assert isinstance(before.made, RuleTranslation)
+    assert isinstance(after.made, RuleTranslation)
     assert isinstance(wrong.made, DialectError | LimitError)
     assert any(part in str(wrong.made) for part in message.split("|")), wrong.made
     assert wrong.place == "rules/1.yml"
@@ -238,7 +241,7 @@ def test_one_rule_is_expected_where_one_is_translated() -> None:
 def test_a_rule_may_be_a_mapping_without_a_title() -> None:
     rule: dict[str, Any] = {"logsource": {"product": "any"}, "detection": {"s": {"a": ("x", "y")}, "condition": "s"}}
     made = registry.translate("sigma", rule)
-    assert made.when == "text(a) ilike 'x' or text(a) ilike 'y'"
+    assert made.when == "any(items(a)) ilike 'x' or any(items(a)) ilike 'y'"
     assert rule["detection"]["s"] == {"a": ("x", "y")}  # as it was
     deep: Any = "x"
     for _ in range(100):

@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from vedette.dialects import registry
-from vedette.dialects.rules import Document, Outcome, Translated
+from vedette.dialects.rule_results import RuleDocument, RuleResult, RuleTranslation
+from vedette.engine.stream import StreamMatcher
+from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import DialectError, NotSupported
-from vedette.matching.subscriptions import Subscriptions
-from vedette.prediction.stream import StreamMatcher
 
 Event = dict[str, Any]
 _ACTIONS = ("failed", "denied", "ok")
@@ -32,10 +32,10 @@ BASE = "\n---\n".join(
 )
 
 
-def outcomes(*correlations: Mapping[str, Any], base: str = BASE) -> list[Outcome]:
+def outcomes(*correlations: Mapping[str, Any], base: str = BASE) -> list[RuleResult]:
     """What becomes of correlations, beside the rules that they name."""
     documents = [base, *(yaml.safe_dump(_rule(each, number)) for number, each in enumerate(correlations))]
-    return list(registry.translate_all("sigma", [Document("\n---\n".join(documents), "rules.yml")]))
+    return list(registry.translate_all("sigma", [RuleDocument("\n---\n".join(documents), "rules.yml")]))
 
 
 def _rule(correlation: Mapping[str, Any], number: int) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def _rule(correlation: Mapping[str, Any], number: int) -> dict[str, Any]:
 def pattern(*correlations: Mapping[str, Any]) -> str:
     """The last of them in Vedette's language."""
     made = outcomes(*correlations)[-1].made
-    assert isinstance(made, Translated), made
+    assert isinstance(made, RuleTranslation), made
     return made.when
 
 
@@ -55,8 +55,11 @@ def count(least: int, **others: Any) -> dict[str, Any]:
     return {"type": "event_count", "rules": ["failed"], "condition": {"gte": least}, **others}
 
 
-OTHER_PAIR = "text(action) ilike 'failed' and (host != $v1a or port != $v1b) and host is not null and port is not null"
-F, D, K = (f"[text(action) ilike '{action}']" for action in _ACTIONS)
+OTHER_PAIR = (
+    "any(items(action)) ilike 'failed' and (host != $v1a or port != $v1b) and host is not null and port is not null"
+)
+EITHER = "([any(items(action)) ilike 'failed' and user = $g1] or [any(items(action)) ilike 'ok' and account = $g1])"
+F, D, K = (f"[any(items(action)) ilike '{action}']" for action in _ACTIONS)
 
 
 @pytest.mark.parametrize(
@@ -69,24 +72,24 @@ F, D, K = (f"[text(action) ilike '{action}']" for action in _ACTIONS)
         ({**count(0), "condition": {"gte": 1.5}}, f"{F} ; {F} within 10 s"),
         (
             count(2, rules=["failed", "denied"]),
-            "[text(action) ilike 'failed' or text(action) ilike 'denied'] ; "
-            "[text(action) ilike 'failed' or text(action) ilike 'denied'] within 10 s",
+            "[any(items(action)) ilike 'failed' or any(items(action)) ilike 'denied'] ; "
+            "[any(items(action)) ilike 'failed' or any(items(action)) ilike 'denied'] within 10 s",
         ),
         (
             {"type": "value_count", "rules": "failed", "group-by": "user", "condition": {"field": "host", "gte": 3}},
-            "[text(action) ilike 'failed' and host = $v1] ; "
-            "not [text(action) ilike 'failed' and host != $v1] ; "
-            "[text(action) ilike 'failed' and host != $v1 and host = $v2] ; "
-            "not [text(action) ilike 'failed' and host != $v1 and host != $v2] ; "
-            "[text(action) ilike 'failed' and host != $v1 and host != $v2] by user within 10 s",
+            "[any(items(action)) ilike 'failed' and host = $v1] ; "
+            "not [any(items(action)) ilike 'failed' and host != $v1] ; "
+            "[any(items(action)) ilike 'failed' and host != $v1 and host = $v2] ; "
+            "not [any(items(action)) ilike 'failed' and host != $v1 and host != $v2] ; "
+            "[any(items(action)) ilike 'failed' and host != $v1 and host != $v2] by user within 10 s",
         ),
         (
             {"type": "value_count", "rules": ["failed"], "condition": {"field": "host", "gte": 1}},
-            "[text(action) ilike 'failed' and host is not null] within 10 s",
+            "[any(items(action)) ilike 'failed' and host is not null] within 10 s",
         ),
         (
             {"type": "value_count", "rules": ["failed"], "condition": {"field": ["host", "port"], "gte": 2}},
-            "[text(action) ilike 'failed' and host = $v1a and port = $v1b] ; "
+            "[any(items(action)) ilike 'failed' and host = $v1a and port = $v1b] ; "
             f"not [{OTHER_PAIR}] ; [{OTHER_PAIR}] within 10 s",
         ),
         ({"type": "temporal", "rules": ["failed", "ok"]}, f"{F} and {K} within 10 s"),
@@ -109,7 +112,8 @@ F, D, K = (f"[text(action) ilike '{action}']" for action in _ACTIONS)
                 "group-by": ["who"],
                 "aliases": {"who": {"failed": "user", "ok": "account"}},
             },
-            "[text(action) ilike 'failed' and user = $g1] and [text(action) ilike 'ok' and account = $g1] within 10 s",
+            "[any(items(action)) ilike 'failed' and user = $g1] and "
+            "[any(items(action)) ilike 'ok' and account = $g1] within 10 s",
         ),
         (
             count(
@@ -118,7 +122,11 @@ F, D, K = (f"[text(action) ilike '{action}']" for action in _ACTIONS)
                 **{"group-by": ["who"], "aliases": {"who": {"failed": "user", "ok": "account"}}},
             ),
             " ; ".join(
-                ["([text(action) ilike 'failed' and user = $g1] or [text(action) ilike 'ok' and account = $g1])"] * 2
+                2
+                * [
+                    "([any(items(action)) ilike 'failed' and user = $g1] or "
+                    "[any(items(action)) ilike 'ok' and account = $g1])"
+                ]
             )
             + " within 10 s",
         ),
@@ -140,7 +148,7 @@ def test_a_correlation_is_a_pattern(correlation: Mapping[str, Any], expected: st
 def test_a_correlation_of_correlations_is_a_pattern_in_a_pattern() -> None:
     brute = count(3, name="brute", **{"group-by": ["user"]})
     then = {"type": "temporal_ordered", "rules": ["brute", "ok"], "group-by": ["user"], "timespan": "1m"}
-    f = "[text(action) ilike 'failed']"
+    f = "[any(items(action)) ilike 'failed']"
     assert pattern(brute, then) == (
         f"((e1:{f} ; e2:{f} ; e3:{f}) @ (t(e3) - t(e1) <= 10 s) ; e4:{K}) @ (t(e4) - t(e3) <= 1 min) by user"
     )
@@ -218,7 +226,7 @@ def test_rules_that_only_serve_a_correlation_are_not_told_of() -> None:
     silent = outcomes(count(2))
     assert [outcome.made is None for outcome in silent] == [True, False, False, False]
     loud = outcomes(count(2, generate=True))
-    assert all(isinstance(outcome.made, Translated) for outcome in loud)
+    assert all(isinstance(outcome.made, RuleTranslation) for outcome in loud)
 
 
 def test_a_correlation_says_whose_fault_it_is() -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 from typing import Any
 
+import pyarrow as pa
 import pytest
 import yaml
 
 from tests.dialects.sigma.asking import answers, read, said, selection
+from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import DialectError, NotSupported
 
 # A selection, a value of `f` (None: there is none), and whether it matches.
@@ -397,3 +399,56 @@ def test_a_pipeline_may_put_a_filter_in_place_of_a_placeholder(tmp_path: Any) ->
 def test_what_is_refused(fields: str, kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=message):
         said(read(fields))
+
+
+PATHS = ["C:\\Program Files\\a.exe", 'say "x"', 5, None, ["nested"]]
+
+
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        ({"Data|contains": "\\\\\\\\"}, False),  # two backslashes side by side: JSON has them, and no element does
+        ({"Data|contains": "files\\a"}, True),
+        ({"Data|startswith": "C:\\Program"}, True),
+        ({"Data|startswith": "["}, False),
+        ({"Data|endswith": ".exe"}, True),
+        ({"Data|endswith": "]"}, False),
+        ({"Data|re": r"^C:\\Program Files\\a\.exe$"}, True),
+        ({"Data|re": '","'}, False),
+        ({"Data": 'say "x"'}, True),
+        ({"Data": 5}, True),
+        ({"Data": "5"}, True),
+        ({"Data": "nested"}, True),
+        ({"Data|cased": "C:\\program files\\a.exe"}, False),
+        ({"Data|contains|all": ["program", "say"]}, True),
+        ({"Data|contains|all": ["program", "no such"]}, False),
+        ({"Data|exists": True}, True),
+        ({"Data": None}, False),
+        ({"Data": "*"}, True),
+        ({"Data|gt": 4}, True),
+        ({"Data|windash|contains": "-x"}, False),
+    ],
+)
+def test_elements_of_lists_are_tested_one_by_one(fields: dict[str, Any], found: bool) -> None:
+    events = [{"Data": PATHS}, {"Data": "other"}, {}]
+    one = selection(fields)
+    denied = selection(fields, "not selection")
+    assert answers(one, events)[0] is found
+    assert answers(denied, events)[0] is not found
+    matcher = Subscriptions()
+    matcher.add("r", said(one))
+    texts = [[text for text in PATHS if isinstance(text, str)], None, []]
+    table = pa.table({"Data": pa.array(texts, pa.list_(pa.string()))})
+    as_table = set(matcher.compile().match_batch(table)["event"].to_pylist())
+    rows = [{"Data": row} if row is not None else {} for row in texts]
+    assert [row in as_table for row in range(3)] == answers(one, rows)
+
+
+def test_a_path_leads_through_lists_of_objects_to_every_element() -> None:
+    one = selection({"user.groups|endswith": "min"})
+    events = [
+        {"user": {"groups": ["users", "Admin"]}},
+        {"user": [{"groups": "users"}, {"groups": ["admin"]}]},
+        {"user": {"groups": [{"name": "admin"}]}},  # an object is its JSON
+    ]
+    assert answers(one, events) == [True, True, False]

@@ -10,7 +10,7 @@ import pytest
 
 from tests.contract.sigma import shared
 from tests.dialects.sigma.asking import answers, said, selection
-from vedette.dialects.sigma import windows
+from vedette.dialects.sigma import windows_log_sources
 from vedette.errors import InputError, NotSupported
 
 PROCESS = {"product": "windows", "category": "process_creation"}
@@ -26,28 +26,29 @@ def written(folder: Path, name: str, text: str) -> str:
 def test_log_sources_of_windows_are_those_of_other_evaluators() -> None:
     known = json.loads(shared("sigma_rules/logsource_scope.json").read_text(encoding="utf-8"))
     for category, pairs in known["categories"].items():
-        channels, numbers = windows.CATEGORIES[category]
+        channels, numbers = windows_log_sources.CATEGORIES[category]
         assert {(channel, number) for channel in channels if channel != _NEWER for number in numbers} == {
             tuple(pair) for pair in pairs
         }
     for service, channels in known["services"].items():
         expected = [channels] if isinstance(channels, str) else channels
-        assert set(windows.SERVICES[service]) - {_NEWER} == set(expected)
+        assert set(windows_log_sources.SERVICES[service]) - {_NEWER} == set(expected)
 
 
 def test_a_log_source_is_a_condition() -> None:
     rule = selection({"Image": "x"}, logsource=PROCESS)
     assert said(rule, ["windows"]) == (
-        "text(Channel) ilike 'Microsoft-Windows-Sysmon/Operational' and text(EventID) = '1' and text(Image) ilike 'x'"
+        "any(items(Channel)) ilike 'Microsoft-Windows-Sysmon/Operational' and any(items(EventID)) = '1' and "
+        "any(items(Image)) ilike 'x'"
     )
     service = selection({"Image": "x"}, logsource={"product": "windows", "service": "security"})
-    assert said(service, ["windows"]) == "text(Channel) ilike 'Security' and text(Image) ilike 'x'"
+    assert said(service, ["windows"]) == "any(items(Channel)) ilike 'Security' and any(items(Image)) ilike 'x'"
     both = selection({"Image": "x"}, logsource={**PROCESS, "service": "security"})
     assert said(both, ["windows"]) == said(rule, ["windows"])
 
 
 def test_without_a_pipeline_a_rule_is_asked_of_every_event() -> None:
-    assert said(selection({"Image": "x"}, logsource=PROCESS)) == "text(Image) ilike 'x'"
+    assert said(selection({"Image": "x"}, logsource=PROCESS)) == "any(items(Image)) ilike 'x'"
 
 
 def test_a_log_source_that_no_pipeline_knows_is_refused() -> None:
@@ -58,7 +59,9 @@ def test_a_log_source_that_no_pipeline_knows_is_refused() -> None:
 
 def test_pipelines_that_say_nothing_of_log_sources_refuse_none(tmp_path: Path) -> None:
     fields = written(tmp_path, "fields.yml", "transformations: [{type: field_name_prefix, prefix: log.}]")
-    assert said(selection({"Image": "x"}, logsource={"product": "linux"}), [fields]) == "text(log.Image) ilike 'x'"
+    assert (
+        said(selection({"Image": "x"}, logsource={"product": "linux"}), [fields]) == "any(items(log.Image)) ilike 'x'"
+    )
 
 
 def test_a_pipeline_may_say_what_another_log_source_is(tmp_path: Path) -> None:
@@ -72,7 +75,7 @@ def test_a_pipeline_may_say_what_another_log_source_is(tmp_path: Path) -> None:
     """
     linux = written(tmp_path, "linux.yml", text)
     rule = selection({"Image": "x"}, logsource={"product": "linux"})
-    assert said(rule, ["windows", linux]) == "text(source) ilike 'syslog' and text(Image) ilike 'x'"
+    assert said(rule, ["windows", linux]) == "any(items(source)) ilike 'syslog' and any(items(Image)) ilike 'x'"
     with pytest.raises(NotSupported, match="no pipeline says"):
         said(selection({"Image": "x"}, logsource={"product": "macos"}), ["windows", linux])
 
@@ -94,22 +97,22 @@ def test_pipelines_are_applied_in_their_order(tmp_path: Path) -> None:
     rule = selection({"Image|endswith": "x", "User": "y", "Other|fieldref": "Image"}, logsource=PROCESS)
     text = said(rule, ["windows", fields])
     assert text == (
-        "text(channel) ilike 'Microsoft-Windows-Sysmon/Operational' and text(code) = '1'"
-        " and text(attrs.Image) iendswith 'x' and (text(who) ilike 'y' or text(whom) ilike 'y')"
+        "any(items(channel)) ilike 'Microsoft-Windows-Sysmon/Operational' and any(items(code)) = '1'"
+        " and any(items(attrs.Image)) iendswith 'x' and (any(items(who)) ilike 'y' or any(items(whom)) ilike 'y')"
         " and text(attrs.Other) istartswith text(attrs.Image)"
         " and text(attrs.Image) istartswith text(attrs.Other)"
     )
     event = {"channel": "Microsoft-Windows-Sysmon/Operational", "code": 1, "whom": "Y", "attrs": {"Image": "X"}}
     assert answers(selection({"Image": "x", "User": "y"}, logsource=PROCESS), [event], ["windows", fields]) == [True]
     first = written(tmp_path, "first.yml", FIELDS.format(priority=-1))
-    assert said(rule, ["windows", first]).startswith("text(Channel) ilike")
-    assert said(rule, [fields, "windows"]).startswith("text(Channel) ilike")
+    assert said(rule, ["windows", first]).startswith("any(items(Channel)) ilike")
+    assert said(rule, [fields, "windows"]).startswith("any(items(Channel)) ilike")
 
 
 def test_keywords_may_be_looked_for_in_one_field(tmp_path: Path) -> None:
     text = "transformations: [{type: field_name_mapping, mapping: {null: message}}]"
     assert said(selection(["x", "y"]), [written(tmp_path, "raw.yml", text)]) == (
-        "text(message) icontains 'x' or text(message) icontains 'y'"
+        "any(items(message)) icontains 'x' or any(items(message)) icontains 'y'"
     )
 
 
@@ -120,7 +123,7 @@ def test_what_pipelines_drop_says_nothing(tmp_path: Path) -> None:
       field_name_conditions: [{type: include_fields, fields: [noise]}]
     """
     drop = written(tmp_path, "drop.yml", text)
-    assert said(selection({"noise": 1, "a": "x"}), [drop]) == "text(a) ilike 'x'"
+    assert said(selection({"noise": 1, "a": "x"}), [drop]) == "any(items(a)) ilike 'x'"
     with pytest.raises(InputError, match="nothing is left of the rule"):
         said(selection({"noise": 1}), [drop])
 
@@ -137,7 +140,7 @@ def test_a_pipeline_of_pysigma_may_be_handed_in() -> None:
 
     mapping = ProcessingPipeline([ProcessingItem(FieldMappingTransformation({"a": "b"}))])
     for _ in range(2):  # which is not used up
-        assert said(selection({"a": "x"}), [mapping]) == "text(b) ilike 'x'"
+        assert said(selection({"a": "x"}), [mapping]) == "any(items(b)) ilike 'x'"
 
 
 def test_pipelines_of_installed_packages_are_known_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,7 +153,7 @@ def test_pipelines_of_installed_packages_are_known_by_name(monkeypatch: pytest.M
 
     found = plugins.InstalledSigmaPlugins(pipelines={"site": site})
     monkeypatch.setattr(plugins.InstalledSigmaPlugins, "autodiscover", classmethod(lambda *_, **__: found))
-    assert said(selection({"a": "x"}), ["site"]) == "text(c) ilike 'x'"
+    assert said(selection({"a": "x"}), ["site"]) == "any(items(c)) ilike 'x'"
     with pytest.raises(InputError, match=r"there is no pipeline 'sites'.*\nHint: did you mean 'site'\?"):
         said(selection({"a": "x"}), ["sites"])
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.contract.sigma import shared, translated
-from vedette.dialects.rules import Translated
-from vedette.matching.subscriptions import Subscriptions
+from vedette.dialects.rule_results import RuleTranslation
+from vedette.engine.subscriptions import Subscriptions
 
 
 def events() -> list[dict[str, Any]]:
@@ -25,7 +25,7 @@ def test_every_rule_fires_on_the_events_recorded_for_it() -> None:
     assert len(own) == 202
     subscriptions = Subscriptions()
     for outcome in translated(["windows"], {rule for _, rule in known}):
-        assert isinstance(outcome.made, Translated)
+        assert isinstance(outcome.made, RuleTranslation)
         assert outcome.made.id is not None
         subscriptions.add(outcome.made.id, outcome.made.when)
     matcher = subscriptions.compile()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.dialects.sigma.asking import answers, rule, said, selection
 from tests.dialects.sigma.oracle import holds
-from tests.dialects.sigma.random_rules import EVENTS, rules
+from tests.dialects.sigma.random_rules import EVENTS, EVENTS_WITH_LISTS, rules
 
 
 @given(rules(), st.lists(EVENTS, min_size=1, max_size=5))
@@ -20,14 +20,15 @@ def test_rules_say_what_they_say(given_rule: dict[str, Any], events: list[dict[s
 def test_a_denial_speaks_once_of_an_attribute_that_is_missing() -> None:
     detection = {"s": {"EventID": 1}, "f": {"Image": ["a", "b"], "User|contains": "x"}, "condition": "s and not f"}
     assert said(rule(detection)) == (
-        "text(EventID) = '1' and (text(Image) is null or not (text(Image) ilike 'a' or text(Image) ilike 'b')"
-        " or text(User) is null or text(User) not icontains 'x')"
+        "any(items(EventID)) = '1' and (items(Image) is null or "
+        "not (any(items(Image)) ilike 'a' or any(items(Image)) ilike 'b')"
+        " or items(User) is null or not (any(items(User)) icontains 'x'))"
     )
 
 
 def test_a_denial_of_a_denial_is_what_was_said() -> None:
-    assert said(selection({"a": "x"}, "not not selection")) == "text(a) ilike 'x'"
-    assert said(selection({"a": None}, "not not selection")) == "text(a) is null or text(a) = ''"
+    assert said(selection({"a": "x"}, "not not selection")) == "any(items(a)) ilike 'x'"
+    assert said(selection({"a": None}, "not not selection")) == "items(a) is null or any(items(a)) = ''"
 
 
 def test_what_holds_where_an_attribute_is_missing_is_no_test_of_it() -> None:
@@ -39,3 +40,8 @@ def test_what_holds_where_an_attribute_is_missing_is_no_test_of_it() -> None:
 def test_several_conditions_are_alternatives() -> None:
     given_rule = rule({"s": {"a": "x"}, "t": {"b": "y"}, "condition": ["s", "t and not s"]})
     assert answers(given_rule, [{"a": "x"}, {"b": "y"}, {}]) == [True, True, False]
+
+
+@given(rules(references=False), st.lists(EVENTS_WITH_LISTS, min_size=1, max_size=5))
+def test_of_a_list_any_element_counts(given_rule: dict[str, Any], events: list[dict[str, Any]]) -> None:
+    assert answers(given_rule, events) == [holds(given_rule, event) for event in events]

@@ -14,21 +14,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.language.documents import EventPattern, PatternError, Prepared, fits, fits_text, parse, text_of
-from vedette.language.documents import prepared as module
-from vedette.language.documents.cases import expression, ignoring_case, is_plain
+from vedette.language.documents import EventPattern, EventPatternMatcher, PatternError, fits, fits_text, parse, text_of
+from vedette.language.documents import pattern_index as module
+from vedette.language.documents.json_numbers import canonical, comparable
 from vedette.language.documents.leaves import leaves, paths_above
-from vedette.language.documents.nodes import MISSING, Alternative, Constant, Equal, Field, Numeric, Wildcard
-from vedette.language.documents.numbers import canonical, comparable
+from vedette.language.documents.nodes import (
+    MISSING,
+    EventPatternAlternative,
+    EventPatternField,
+    LeafConstant,
+    LeafEquals,
+    LeafRange,
+    LeafWildcard,
+)
+from vedette.language.documents.text_case import expression, ignoring_case, is_plain
 
 
 def test_a_pattern_as_nodes() -> None:
     pattern = parse(
         '{"b": ["x", 3e2, {"exists": false}], "a": {"c": [{"numeric": [">", 0]}, {"wildcard": "a\\\\**"}]}}'
     )
-    numeric, wildcard = Numeric(0.0, None, low_closed=False), Wildcard(("a*", ""))
-    fields = (Field("a.c", (numeric, wildcard)), Field("b", (Equal("x"), Constant("300"), MISSING)))
-    assert pattern == EventPattern((Alternative(fields),))
+    numeric, wildcard = LeafRange(0.0, None, low_closed=False), LeafWildcard(("a*", ""))
+    fields = (
+        EventPatternField("a.c", (numeric, wildcard)),
+        EventPatternField("b", (LeafEquals("x"), LeafConstant("300"), MISSING)),
+    )
+    assert pattern == EventPattern((EventPatternAlternative(fields),))
     assert text_of(pattern) == (
         '{"a.c": [{"numeric": [">", 0]}, {"wildcard": "a\\\\**"}], "b": ["x", 300, {"exists": false}]}'
     )
@@ -95,7 +106,7 @@ def test_no_json_does_harm(rule: Any, value: Any) -> None:
         pattern = parse(json.dumps(rule))
     except PatternError:
         return
-    assert Prepared([pattern]).fitting(value) == ([0] if fits(pattern, value) else [])
+    assert EventPatternMatcher([pattern]).fitting(value) == ([0] if fits(pattern, value) else [])
 
 
 def test_texts_and_lists_as_values() -> None:
@@ -104,7 +115,7 @@ def test_texts_and_lists_as_values() -> None:
     assert not fits_text('{"a": ["x"], "b": [1]}', '[{"b": 1}, {"a": "x"}]')
     for text in ("", "nope", '"x"', "5", "null", "[]", "[[", '{"a"'):
         assert not fits_text('{"a": ["x"]}', text)
-        assert Prepared(['{"a": ["x"]}']).fitting_text(text) == []
+        assert EventPatternMatcher(['{"a": ["x"]}']).fitting_text(text) == []
 
 
 def test_what_json_has_no_type_for_is_a_text() -> None:
@@ -190,7 +201,7 @@ def test_many_patterns_are_not_all_tried(monkeypatch: pytest.MonkeyPatch) -> Non
         json.dumps({"source": ["common"], "detail": {"id": [f"i{number}"], "n": [{"numeric": [">", dice.random()]}]}})
         for number in range(10_000)
     ]
-    prepared = Prepared(
+    prepared = EventPatternMatcher(
         [*texts, '{"detail": {"id": [{"prefix": "i77"}, {"suffix": "zz"}]}}', '{"x": [{"exists": false}]}']
     )
     tried = []

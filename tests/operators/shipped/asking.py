@@ -10,9 +10,9 @@ import numpy as np
 from vedette.language import ast
 from vedette.language.parser import parse
 from vedette.operators.evaluation import Evaluation
+from vedette.operators.event_sources import EventSource
 from vedette.operators.operator import Operator
-from vedette.operators.running import Runner
-from vedette.operators.sources import EventSource
+from vedette.operators.operator_runner import OperatorRunner
 from vedette.schema.schema import Schema
 
 
@@ -22,7 +22,7 @@ class Asker:
     def __init__(self, operators: Iterable[Operator], schema: Mapping[str, str] | None = None) -> None:
         self.operators = {each.name: each for each in operators}
         self._schema = Schema.of(schema or {}, closed=False)
-        self.runner = Runner()
+        self.runner = OperatorRunner()
 
     def ask(self, call: str, events: Any) -> list[Any]:
         """For each event what is found, or True or False; None: unknown. A call is written without its outputs."""

@@ -12,12 +12,12 @@ def test_it_says_where_an_expression_is_true_without_an_error() -> None:
     subscriptions = vd.Subscriptions()
     subscriptions.add("s1", "text(hop) is not null and cesql('hop < ttl')")
     subscriptions.add("s2", "not cesql('hop < ttl')")
-    with vd.OperatorMatcher(subscriptions, vd.Operators(*operators({}))) as matcher:
-        assert matcher.match({"hop": "5", "ttl": 10}) == ["s1"]
-        assert matcher.match({"hop": 5, "ttl": 1}) == ["s2"]
-        assert matcher.match({"hop": 5}) == ["s2"]  # an error is not true
-        assert matcher.match({"hop": "x", "ttl": 10}) == ["s2"]
-        assert matcher.failures == {}
+    with subscriptions.compile(operators=vd.Operators(*operators({}))) as engine:
+        assert engine.match({"hop": "5", "ttl": 10}) == ["s1"]
+        assert engine.match({"hop": 5, "ttl": 1}) == ["s2"]
+        assert engine.match({"hop": 5}) == ["s2"]  # an error is not true
+        assert engine.match({"hop": "x", "ttl": 10}) == ["s2"]
+        assert engine.failures == {}
 
 
 @pytest.mark.parametrize(
@@ -32,4 +32,4 @@ def test_what_is_no_expression_is_refused(call: str, message: str) -> None:
     subscriptions = vd.Subscriptions()
     subscriptions.add("s1", call)
     with pytest.raises(vd.FilterError, match=message):
-        vd.OperatorMatcher(subscriptions, vd.Operators(cesql))
+        subscriptions.compile(operators=vd.Operators(cesql))

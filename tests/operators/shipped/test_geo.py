@@ -18,7 +18,7 @@ from tests.operators.shipped.asking import Asker
 from vedette.errors import InputError
 from vedette.language.evaluate import EARTH_RADIUS
 from vedette.operators.shipped import geo
-from vedette.operators.shipped.places import Place
+from vedette.operators.shipped.named_places import NamedPlace
 from vedette.operators.shipped.spheres import Outline
 
 HERE = Path(__file__).parent
@@ -229,7 +229,7 @@ def test_names_come_from_another_property() -> None:
 
 
 def test_a_place_is_asked_by_many_threads() -> None:
-    place = Place("x", shapely.Point(-105, 40).buffer(3, quad_segs=500))
+    place = NamedPlace("x", shapely.Point(-105, 40).buffer(3, quad_segs=500))
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: place.holds(LON, LAT).sum(), range(64)))
     assert len(set(found)) == 1

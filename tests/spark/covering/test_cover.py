@@ -11,15 +11,15 @@ import pytest
 
 from tests.cli.session import vedette, write_lines
 from tests.spark.covering.test_rounds import METHODS, WIDE, mixed_text
-from vedette.covering.cover_set import Answer, CoveringSet
-from vedette.covering.covers import Settings
+from vedette.covering.cover_judge import CoverSettings
+from vedette.covering.cover_set import CoverAnswer, CoveringSet
 from vedette.errors import InputError
-from vedette.files.cover_records import record_of
-from vedette.files.problems import BadSubscriptions
-from vedette.spark.covering import rounds
+from vedette.io.cover_records import record_of
+from vedette.io.subscription_problems import BadSubscriptions
+from vedette.spark.covering import cover_rounds
 from vedette.spark.covering.cover import cover
-from vedette.spark.covering.jobs import Jobs
-from vedette.spark.covering.rounds import Rounds, Sizes
+from vedette.spark.covering.cover_jobs import CoverJobs
+from vedette.spark.covering.cover_rounds import CoverRounds, RoundSizes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,7 +28,7 @@ _RANDOM = Random(3)
 TEXTS = {f"s{number:04}": mixed_text(_RANDOM, 40) for number in range(3000)}
 
 
-def here(texts: dict[str, str], method: Any = "auto") -> list[Answer]:
+def here(texts: dict[str, str], method: Any = "auto") -> list[CoverAnswer]:
     """What one process says, with witnesses."""
     plain = CoveringSet(WIDE, method=method, witnesses=True)
     return [plain.add(id_, text) for id_, text in texts.items()]
@@ -37,7 +37,7 @@ def here(texts: dict[str, str], method: Any = "auto") -> list[Answer]:
 @pytest.fixture
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few subscriptions go out to workers, too."""
-    monkeypatch.setattr(rounds, "SIZES", Sizes(50, 700, 2000))
+    monkeypatch.setattr(cover_rounds, "SIZES", RoundSizes(50, 700, 2000))
 
 
 @pytest.mark.parametrize(  # test_rounds.py has all of them, without Spark
@@ -45,7 +45,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_thousands_by_every_method(spark: SparkSession, method: Any) -> None:
     found = CoveringSet(WIDE, method=method, witnesses=True)
-    made = Rounds(Jobs(spark), found, WIDE, Settings(method), Sizes(400, 2600, 2600))
+    made = CoverRounds(CoverJobs(spark), found, WIDE, CoverSettings(method), RoundSizes(400, 2600, 2600))
     answers = list(made.answers(list(TEXTS), list(TEXTS.values())))
     assert answers == here(TEXTS, method)
     assert 0 < made.judged_again < len(TEXTS)
@@ -85,10 +85,23 @@ def test_few_are_decided_without_a_job(spark: SparkSession, tmp_path: Path) -> N
 
 
 @pytest.mark.usefixtures("_small")
+def test_what_makes_no_sense_is_set_aside(spark: SparkSession, caplog: pytest.LogCaptureFixture) -> None:
+    good = list(TEXTS.items())[:120]
+    texts = dict([*good[:60], ("bad", "a <"), *good[60:], ("worse", "b = 'text'")])
+    found = cover(texts, schema=WIDE, spark=spark).collect()
+    wanted = {answer.subscription: (answer.covered, tuple(answer.by)) for answer in here(dict(good))}
+    assert {row.subscription: (row.covered, tuple(row.by)) for row in found} == wanted
+    assert "line 61, subscription 'bad'" in caplog.text
+    assert "2 subscriptions are bad and set aside; the others are used." in caplog.text
+
+
+@pytest.mark.usefixtures("_small")
 def test_what_makes_no_sense_is_told_all_at_once(spark: SparkSession) -> None:
     texts = dict(list(TEXTS.items())[:120]) | {"bad": "a <", "worse": "b = 'text'"}
     with pytest.raises(BadSubscriptions, match=r"(?s)line 121, subscription 'bad'.*line 122.*2 subscriptions are bad"):
-        cover(texts, schema=WIDE, spark=spark)
+        cover(texts, schema=WIDE, spark=spark, strict=True)
+    with pytest.raises(BadSubscriptions, match="subscription 'bad'"):  # nothing is good
+        cover({"bad": "a <"}, schema=WIDE, spark=spark)
 
 
 @pytest.mark.parametrize(

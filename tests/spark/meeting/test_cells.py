@@ -14,41 +14,43 @@ from tests.meeting.engines import obvious
 from tests.meeting.generate import case
 from tests.seeds import some
 from vedette.language.ast import Point, Region
-from vedette.meeting.allowed import Area, Disc, Place, places_meet
+from vedette.meeting.allowed_values import Area, Disc, PlaceTerm, places_meet
+from vedette.meeting.constraint_parser import Constraints
+from vedette.meeting.constraint_table import AttributeSpace
 from vedette.meeting.direction import DIRECTIONS, Direction
-from vedette.meeting.reading import Constraints
-from vedette.meeting.table import Space
 from vedette.schema.schema import Schema
 from vedette.spark.meeting.cells import ALL_LOWEST, LOWEST
-from vedette.spark.meeting.facts import Facts
 from vedette.spark.meeting.meet import plan_of
-from vedette.spark.meeting.plan import Plan
-from vedette.spark.meeting.rows import Encoder, row_type
+from vedette.spark.meeting.meeting_rows import ConstraintEncoder, row_type
+from vedette.spark.meeting.plan import MeetingPlan
+from vedette.spark.meeting.side_facts import SideFacts
 from vedette.spark.meeting.terms import box, place_of, place_text
 
 Texts = dict[str, str]
 
 
-def facts(texts: Texts, schema: Schema) -> Facts:
+def facts(texts: Texts, schema: Schema) -> SideFacts:
     """As workers gather them."""
-    found, space, constraints = Facts(), Space(), Constraints(schema)
+    found, space, constraints = SideFacts(), AttributeSpace(), Constraints(schema)
     for id_, text in texts.items():
         found.add(id_, constraints.read(text), space)
     found.columns = list(space.columns)
-    return Facts.of_json(found.as_json())
+    return SideFacts.of_json(found.as_json())
 
 
-def rows(texts: Texts, schema: Schema, plan: Plan, side: int) -> list[dict[str, Any]]:
+def rows(texts: Texts, schema: Schema, plan: MeetingPlan, side: int) -> list[dict[str, Any]]:
     """As workers make them."""
     type_ = to_arrow_schema(row_type(plan, False))
     constraints = Constraints(schema)
     made: list[dict[str, Any]] = (
-        Encoder(plan, side, False, type_).batch(list(texts), [constraints.read(text) for text in texts.values()])
+        ConstraintEncoder(plan, side, False, type_).batch(
+            list(texts), [constraints.read(text) for text in texts.values()]
+        )
     ).to_pylist()
     return made
 
 
-def candidates(plan: Plan, sides: tuple[Texts, Texts], schema: Schema) -> Counter[tuple[str, str]]:
+def candidates(plan: MeetingPlan, sides: tuple[Texts, Texts], schema: Schema) -> Counter[tuple[str, str]]:
     """How often pairs of constraints are found in a cell, and told there."""
     cells: dict[int, tuple[list[tuple[str, int]], list[tuple[str, int]]]] = {}
     for side, texts in enumerate(sides):
@@ -63,7 +65,7 @@ def candidates(plan: Plan, sides: tuple[Texts, Texts], schema: Schema) -> Counte
     return found
 
 
-def plan_for(sides: tuple[Texts, Texts], schema: Schema, direction: Direction) -> Plan | None:
+def plan_for(sides: tuple[Texts, Texts], schema: Schema, direction: Direction) -> MeetingPlan | None:
     return plan_of(direction, (facts(sides[0], schema), facts(sides[1], schema)), schema)
 
 
@@ -107,7 +109,7 @@ def test_no_pair_is_told_in_two_cells(seed: int, direction: Direction) -> None:
     assert set(found.values()) == {1}
 
 
-def scaled(texts: Texts, schema: Schema, total: int) -> Facts:
+def scaled(texts: Texts, schema: Schema, total: int) -> SideFacts:
     """Facts as if there were so many constraints like these."""
     found = facts(texts, schema)
     found.signatures = Counter({one: count * total // found.disjuncts for one, count in found.signatures.items()})
@@ -156,7 +158,7 @@ def test_designs_that_nobody_asks_by_are_left_out() -> None:
 # ---------------------------------------------------------------- places
 
 
-def places(random: Random) -> Place:
+def places(random: Random) -> PlaceTerm:
     """Anywhere on Earth, often near the poles and the meridian of 180 degrees."""
     x = random.choice([random.uniform(-180, 180), random.choice([-180, 180, 179.9, -179.9, 0])])
     y = random.choice([random.uniform(-90, 90), random.choice([-90, 90, 89.9, -89.9, 0])])

@@ -16,15 +16,15 @@ from pyspark.sql import functions as F
 from tests.meeting.engines import local, obvious, once_each
 from tests.meeting.generate import SCHEMA, Writer
 from vedette.errors import FilterError, InputError
+from vedette.meeting.constraint_parser import read_constraint
 from vedette.meeting.direction import DIRECTIONS, Direction
 from vedette.meeting.meet import meet as local_meet
-from vedette.meeting.reading import read_constraint
 from vedette.schema.schema import Schema
-from vedette.spark.meeting.given import frame_of
+from vedette.spark.engine_versions import VersionRefusal
+from vedette.spark.meeting.constraint_source import frame_of
 from vedette.spark.meeting.meet import meet
 from vedette.spark.meeting.versions import watch_wanted
 from vedette.spark.stores import FileStore
-from vedette.spark.versions import Refusal
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -157,12 +157,51 @@ def test_bad_constraints_are_told_with_their_ids_before_anything_is_done(spark: 
     schema = Schema.of({"x": "int"})
     wanted = {"s1": "x = 1", "s2": "x = 1 and x = 2", "s3": "x > 5 and x < 3"}
     with pytest.raises(InputError) as error:
-        meet(frame(spark, {"p": "x = 1"}), frame(spark, wanted), schema=schema, strategy=strategy)
+        meet(frame(spark, {"p": "x = 1"}), frame(spark, wanted), schema=schema, strategy=strategy, strict=True)
     said = str(error.value)
     assert "subscription 's2'\n" in said
     assert "x is asked about more than once" in said
     assert "no value of x satisfies x > 5 and x < 3" in said
     assert "2 subscriptions are bad; nothing was met." in said
+
+
+MIXED = {"good": "x > 1 and x < 3", "bad": "x > 1 and x < 2", "text": "x = 'a'", "other": "x = 7", "broken": "x <"}
+
+
+def reasons(met: DataFrame) -> dict[str, str]:
+    return {row.publication: row.reason for row in met.collect() if row.reason is not None}
+
+
+@pytest.mark.parametrize(("strategy", "ranked"), [("join", {}), ("host", {"top": 1, "per": "subscription"})])
+def test_bad_publications_are_set_aside_with_their_reasons(
+    spark: SparkSession, strategy: Any, ranked: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    schema = Schema.of({"x": "int"})
+    offered = frame(spark, MIXED).union(
+        spark.createDataFrame([(None, "x = 1"), ("empty", None)], "id string, when string")
+    )
+    wanted = {"s": "x between 1 and 7", "t": "x = 2 and x = 3"}
+    met = meet(offered, wanted, schema=schema, strategy=strategy, rejects="keep", **ranked)
+    assert met.columns == ["publication", "subscription", *(["rank", "score"] if ranked else []), "reason"]
+    told = reasons(met)
+    assert set(told) == {"bad", "text", "broken", "empty", None}
+    assert "no value of x satisfies x > 1 and x < 2" in told["bad"]
+    best = meet(
+        frame(spark, {id_: MIXED[id_] for id_ in ("good", "other")}), {"s": wanted["s"]}, schema=schema, **ranked
+    )
+    assert pairs(met.where("reason is null")) == pairs(best) != set()
+    assert "subscription 't'" in caplog.text
+    assert "1 subscription is bad; set aside, the others are met." in caplog.text
+    if strategy == "join":
+        assert "5 publications are bad; set aside, the others are met." in caplog.text
+    dropped = meet(offered, wanted, schema=schema, strategy=strategy, **ranked)
+    assert dropped.columns == met.columns[:-1]
+    assert pairs(dropped) == pairs(best)
+
+
+def test_a_bad_publication_is_an_error_where_that_is_asked_for(spark: SparkSession) -> None:
+    with pytest.raises(InputError, match="publication 'bad'"):
+        meet(frame(spark, MIXED), {"s": "x = 1"}, schema={"x": "int"}, rejects="raise")
 
 
 def test_attributes_of_two_types_are_refused(spark: SparkSession) -> None:
@@ -178,7 +217,8 @@ def test_attributes_of_two_types_are_refused(spark: SparkSession) -> None:
         ({"s": "x = 1"}, {"direction": "up"}, "direction='up' is not known"),
         ({"s": "x = 1"}, {"per": "both"}, "per='both' is not known"),
         ({"s": "x = 1"}, {"top": 0}, "top=0"),
-        ([{"id": "s"}], {}, "is no subscription"),
+        ([{"id": "s"}], {"strict": True}, "is no subscription"),
+        ({"s": "x = 1"}, {"rejects": "hide"}, "rejects='hide' is not known"),
     ],
 )
 def test_wrong_arguments(spark: SparkSession, given: Any, options: Any, said: str) -> None:
@@ -242,31 +282,44 @@ def write(path: Path, texts: Texts) -> None:
     beside.rename(path)
 
 
-def test_a_stream_meets_subscriptions_without_any_state(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_stream_goes_on_after_bad_publications(spark: SparkSession, tmp_path: Path) -> None:
     folder = tmp_path / "offers"
     folder.mkdir()
-    for number in range(2):
-        write(folder / f"{number}.json", {f"p{number}": f"x = {number} or x = 7"})
-    stream = meet(offers(spark, folder), {"s0": "x < 1", "s1": "x >= 1"}, schema={"x": "int"})
-    assert stream.isStreaming
+    # What only a bad publication, or one of a batch before, says of y decides nothing for those that come later.
+    batches = [
+        {"p0": "x = 1", "bad": "x > 1 and x < 2"},
+        {"p1": "x = 1", "y": "y = 'a'"},
+        {"p2": "x = 1", "z": "y = 1"},
+    ]
+    schema = Schema.of({"x": "int"}, closed=False)
+    met = meet(offers(spark, folder), {"s": "x = 1"}, schema=schema, rejects="keep")
     query = (
-        stream.writeStream.format("memory")
-        .queryName("met")
+        met.writeStream.format("memory")
+        .queryName("goes_on")
         .option("checkpointLocation", str(tmp_path / "checkpoint"))
-        .trigger(availableNow=True)
         .start()
     )
-    query.awaitTermination()
-    assert pairs(spark.table("met")) == {("p0", "s0"), ("p0", "s1"), ("p1", "s1")}
-    assert not any(progress.stateOperators for progress in query.recentProgress)
+    try:
+        for number, texts in enumerate(batches):
+            write(folder / f"{number}.json", texts)
+            query.processAllAvailable()
+        assert query.exception() is None
+    finally:
+        query.stop()
+    table = spark.table("goes_on")
+    assert pairs(table.where("subscription is not null")) == {("p0", "s"), ("p1", "s"), ("p2", "s")}
+    told = reasons(table)
+    assert list(told) == ["bad"]
+    assert "no value of x satisfies x > 1 and x < 2" in told["bad"]
 
 
 def test_every_micro_batch_meets_the_newest_subscriptions(spark: SparkSession, tmp_path: Path) -> None:
     folder, wanted = tmp_path / "offers", tmp_path / "wanted.jsonl"
     folder.mkdir()
     write(wanted, {"s0": "x = 1"})
-    refused: list[Refusal] = []
-    versions = watch_wanted(FileStore(wanted), Schema.of({"x": "int"}), refused=refused.append)
+    refused: list[VersionRefusal] = []
+    aside: list[str] = []
+    versions = watch_wanted(FileStore(wanted), Schema.of({"x": "int"}), refused=refused.append, aside=aside.append)
     met: list[tuple[int, set[tuple[str, str]]]] = []
 
     def process(batch: DataFrame, number: int) -> None:
@@ -281,7 +334,7 @@ def test_every_micro_batch_meets_the_newest_subscriptions(spark: SparkSession, t
     try:
         write(folder / "0.json", {"p0": "x = 1"})
         query.processAllAvailable()
-        write(wanted, {"s1": "x between 0 and 5"})
+        write(wanted, {"s1": "x between 0 and 5", "s3": "x > 1 and x < 2"})
         settle(wanted, 1000)
         assert versions.look()
         write(folder / "1.json", {"p1": "x = 1"})
@@ -297,6 +350,8 @@ def test_every_micro_batch_meets_the_newest_subscriptions(spark: SparkSession, t
     assert met == [(0, {("p0", "s0")}), (1, {("p1", "s1")}), (2, {("p2", "s1")})]
     assert versions.current().version == before
     assert "subscription 's2'" in refused[0].reason
+    assert len(aside) == 1
+    assert "subscription 's3'" in aside[0]
 
 
 def settle(path: Path, seconds: int) -> None:

@@ -64,11 +64,3 @@ def test_lines(tmp_path: Path, given: list[Path | str]) -> None:
 def test_tables(tmp_path: Path, given: list[Path | str]) -> None:
     pq.write_table(table(events(Random(2), 400)), tmp_path / "events.parquet", row_group_size=50)
     check(tmp_path, given[0], tmp_path / "events.parquet", *given[1:], out="out.parquet")
-
-
-def test_beside_patterns(tmp_path: Path) -> None:
-    (tmp_path / "ops.py").write_text(OPS)
-    both = [*SUBSCRIBED, {"id": "pair", "when": "[n = 1] , [n = 2]"}]
-    subscriptions = write_lines(tmp_path / "both.jsonl", both)
-    made = write_lines(tmp_path / "events.jsonl", events(Random(3), 200))
-    check(tmp_path, subscriptions, made, "--operators", tmp_path / "ops.py")

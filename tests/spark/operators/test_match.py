@@ -13,14 +13,14 @@ import pytest
 
 from tests.operators.generate import COLUMNS, SCHEMA, Writer, for_engine, operators
 from tests.operators.generate import events as random_events
+from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import FilterError, InputError
-from vedette.files.problems import BadSubscriptions
-from vedette.matching.subscriptions import Subscriptions
+from vedette.io.subscription_problems import BadSubscriptions
 from vedette.operators.calling import Calling
 from vedette.operators.matcher import OperatorMatcher
 from vedette.operators.operator import Operator, operator
 from vedette.operators.registry import Operators
-from vedette.spark.match import match
+from vedette.spark.dataframe_match import match
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -261,7 +261,7 @@ def test_all_wrong_calls_of_a_file_are_told_at_once(spark: SparkSession, tmp_pat
         '{"id": "s1", "when": "forth(?f)"}\n{"id": "s2", "when": "fourth()"}\n{"id": "s3", "when": "n = 1"}\n'
     )
     with pytest.raises(BadSubscriptions) as error:
-        match(simple(spark), file, operators=Operators(fourth()))
+        match(simple(spark), file, operators=Operators(fourth()), strict=True)
     assert [problem.id for problem in error.value.problems] == ["s1", "s2"]
 
 

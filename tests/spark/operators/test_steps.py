@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import datetime as dt
-from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pytest
 
-from tests.composite.generate import patterns
 from tests.operators.test_steps import OPERATORS, with_operators
-from tests.spark.patterns.test_stream import Micro, at, cut, told
+from tests.patterns.generate import patterns
 from tests.spark.patterns.test_together import events_of, frame_of, on_spark, subscribed
+from vedette.engine.stream import StreamMatcher
 from vedette.operators.calling import Calling
-from vedette.prediction.stream import StreamMatcher
-from vedette.spark.match import match
+from vedette.spark.dataframe_match import match
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,6 +32,7 @@ def local(subscriptions: Any, events: list[dict[str, Any]]) -> list[tuple[Any, .
     return sorted(rows)
 
 
+@pytest.mark.thorough  # tests/contract/test_every_host.py has both in a mixture on every host of Spark
 def test_random_patterns_and_filters_that_call_operators(spark: SparkSession) -> None:
     random = Random(5)
     events = events_of(4, 300, timeless=False)
@@ -57,27 +56,3 @@ def test_what_several_groups_ask_is_asked_once(spark: SparkSession) -> None:
     found = match(frame_of(spark, events), subscriptions, keep="id", schema=subscriptions.schema, operators=calling)
     assert on_spark(found) == local(subscriptions, events)
     assert calling.made == {"is_kind": len(events)}
-
-
-def test_streams(spark: SparkSession, tmp_path: Path) -> None:
-    random, micro = Random(7), Micro(spark, tmp_path)
-    events = at(events_of(8, 200, timeless=False))
-    span = max(event["time"] for event in events) - min(event["time"] for event in events)
-    texts = [with_operators(random, text) for text in patterns(Random(9), 12, "6 s")]
-    subscriptions = subscribed([*texts, "is_kind('a') and values(?x) and ?x > 0"])
-    for part in cut(random, events, 3):
-        micro.add(part)
-    micro.end()
-    calling = Calling(OPERATORS)
-    found = match(
-        micro.stream(),
-        subscriptions,
-        keep="id",
-        schema=subscriptions.schema,
-        lateness=dt.timedelta(seconds=span),
-        operators=calling,
-    )
-    rows = told(micro.run(found))
-    assert rows == local(subscriptions, events)
-    assert any(row[3] for row in rows)
-    assert set(calling.made) >= {"is_kind", "values"}

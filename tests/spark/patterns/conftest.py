@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.composite.generate import SCHEMA
-from vedette.files import pieces, sources
-from vedette.files.pieces import Sizes
+from tests.patterns.generate import SCHEMA
+from vedette.io import byte_sources, pieces
+from vedette.io.pieces import PieceSizes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,8 +20,8 @@ def many_pieces(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small files are cut as if they were large."""
     from vedette.spark import file_job
 
-    monkeypatch.setattr(file_job, "sizes", lambda spark, matches: Sizes(12, 40))
-    monkeypatch.setattr(sources, "BLOCK", 1 << 11)
+    monkeypatch.setattr(file_job, "sizes", lambda spark, matches: PieceSizes(12, 40))
+    monkeypatch.setattr(byte_sources, "BLOCK", 1 << 11)
     monkeypatch.setattr(pieces, "_LEAST_ROWS", 10)
     monkeypatch.setattr(pieces, "_LEAST_BYTES", 1 << 9)
 

@@ -7,23 +7,22 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from random import Random
 from typing import Any, NamedTuple, cast
 
 import pandas as pd  # type: ignore[import-untyped]
 import pyarrow as pa
 
-from vedette.composite.telling import TIME
-from vedette.matching.subscriptions import Subscriptions
-from vedette.prediction.model import Model
-from vedette.prediction.stream import StreamMatcher
-from vedette.spark.patterns import processor
-from vedette.spark.patterns.coded import ID
-from vedette.spark.patterns.match import bound_in
-from vedette.spark.patterns.packets import AT, PACKET, PLACE, opened
+from vedette.engine.stream import StreamMatcher
+from vedette.engine.subscriptions import Subscriptions
+from vedette.patterns.forecasts.model import Model
+from vedette.patterns.witness_names import TIME
+from vedette.spark.patterns import streams
+from vedette.spark.patterns.coded import AT, PACKET, PLACE, opened
+from vedette.spark.patterns.coding import Reading, packing
 from vedette.spark.patterns.sets import PatternSet
-from vedette.spark.patterns.streams import reading_tables
-from vedette.spark.patterns.tasks import carried_as, sent_as
+from vedette.spark.readers import ID, TableReader, carried_as, sent_as
 
 Event = dict[str, Any]
 Told = tuple[Any, ...]
@@ -109,7 +108,7 @@ class Query:
         self.state: dict[str, Place] = {}
         self.told: list[tuple[int, dict[str, Any]]] = []  # what was told in which micro-batch
         self.watermarks: list[int] = []  # of each micro-batch
-        processor._warm.clear()
+        streams._warm.clear()
 
     def micro_batch(self, events: Sequence[Event], patterns: PatternSet) -> None:
         """Events, then, if they moved the watermark, a micro-batch without any, as Spark begins one."""
@@ -143,14 +142,14 @@ class Query:
         if self._random.random() < 0.3:
             self._task(copy.deepcopy(self.state), packets, patterns)  # fails after all, and is run again
         if self._random.random() < 0.3:
-            processor._warm.clear()  # the next task is another process's
+            streams._warm.clear()  # the next task is another process's
         self.told += [(self.batches, row) for row in self._task(self.state, packets, patterns)]
         self.watermarks.append(self.watermark)
 
     def _task(
         self, state: dict[str, Place], packets: dict[str, list[bytes]], patterns: PatternSet
     ) -> Iterator[dict[str, Any]]:
-        operator, handle, clock = processor.Following(patterns, self._delay), Handle(state), Clock(self.watermark)
+        operator, handle, clock = streams.Following(patterns, self._delay), Handle(state), Clock(self.watermark)
         operator.init(cast(Any, handle))
         found: list[pd.DataFrame] = []
         for key, values in packets.items():
@@ -178,7 +177,7 @@ class Query:
 
 def reading(patterns: PatternSet, names: list[str]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """What reads events in a worker: what they are called is kept of them."""
-    return reading_tables(patterns, names, bound_in(names, patterns.records), 1)
+    return packing(Reading(partial(TableReader, tuple(names), 1), patterns=patterns, strict=True))
 
 
 def batch_of(events: Sequence[Event], attributes: Mapping[str, pa.DataType]) -> pa.RecordBatch:

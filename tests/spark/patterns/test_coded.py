@@ -7,16 +7,16 @@ import pyarrow as pa
 import pytest
 
 from tests.seeds import some
-from vedette.composite.batch import Batch
+from vedette.patterns.event_batch import PatternBatch
 from vedette.spark.patterns.coded import GROUP, READ, SHARD, batch_of, columns_of, keys_of
 
 
-def made(random: np.random.Generator, size: int, partitions: int, columns: int) -> Batch:
+def made(random: np.random.Generator, size: int, partitions: int, columns: int) -> PatternBatch:
     counts = random.integers(0, 4, size)
     start = np.concatenate([[0], np.cumsum(counts)])
     whole = np.iinfo(np.int64)
     known = random.random((columns, size)) < 0.5
-    return Batch(
+    return PatternBatch(
         np.arange(size),
         random.integers(whole.min, whole.max, size),
         start,

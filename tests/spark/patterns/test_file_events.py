@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -12,22 +13,24 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.composite.generate import SCHEMA, patterns, stream
-from vedette.composite.matcher import PatternMatcher
-from vedette.composite.telling import asked
+from tests.patterns.generate import SCHEMA, patterns, stream
+from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import VedetteError
-from vedette.files import pieces, sources
-from vedette.files.events import read_events
-from vedette.files.pieces import Sizes, cut
-from vedette.matching.subscriptions import Subscriptions
+from vedette.io import byte_sources, pieces
+from vedette.io.events import read_events
+from vedette.io.pieces import PieceSizes, cut
+from vedette.patterns.matcher import PatternMatcher
+from vedette.patterns.shares import shard_of
+from vedette.patterns.witness_names import asked_columns
 from vedette.schema.encode import Reject
+from vedette.spark.engines import Sent
 from vedette.spark.file_job import match_cuts
 from vedette.spark.patterns.coded import batch_of
-from vedette.spark.patterns.file_events import coded_events, pattern_task
-from vedette.spark.patterns.file_survey import Survey
-from vedette.spark.patterns.looking import looking
-from vedette.spark.patterns.sharding import PatternGroup, shard_of
-from vedette.spark.snapshots import ship
+from vedette.spark.patterns.file_match import reading_of
+from vedette.spark.patterns.live import made_ready
+from vedette.spark.patterns.sets import PatternSet, pattern_set
+from vedette.spark.patterns.survey import Survey, frame_of, looking
+from vedette.spark.patterns.tables import coded_events
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,7 +41,7 @@ _FORMATS = ["jsonl", "csv", "parquet"]
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small files are cut as if they were large."""
-    monkeypatch.setattr(sources, "BLOCK", 1 << 11)
+    monkeypatch.setattr(byte_sources, "BLOCK", 1 << 11)
     monkeypatch.setattr(pieces, "_LEAST_ROWS", 10)
     monkeypatch.setattr(pieces, "_LEAST_BYTES", 1 << 9)
 
@@ -74,11 +77,11 @@ def surveyed(spark: SparkSession, place: Path, subscriptions: Subscriptions) -> 
     """What is known of the pieces of a file, and the rows that were rejected."""
     schema, records = subscriptions.schema, subscriptions.patterns.values()
     events = read_events(place, schema=schema)
-    shipped = ship(Subscriptions(schema).compile("scan"), spark)
+    sending = partial(Sent.of, Subscriptions(schema).compile("scan"), spark)
     survey, rejected = Survey(), []
-    cuts, at = cut(events, Sizes(12, 40)), looking(records, schema)
+    cuts, at = cut(events, PieceSizes(12, 40)), looking(records, schema)
     for found in match_cuts(
-        spark, cuts, shipped, asked(records, schema).columns, rejects=None, looking=at, survey=survey
+        spark, cuts, sending, asked_columns(records, schema).columns, rejects=None, looking=at, survey=survey
     ):
         rejected += [one.row for one in found.rejects]
     survey.find_repeated(spark)
@@ -96,7 +99,7 @@ def subscribed(seed: int) -> Subscriptions:
     return found
 
 
-def expected(place: Path, subscriptions: Subscriptions, groups: tuple[PatternGroup, ...]) -> tuple[list[Any], set[int]]:
+def expected(place: Path, subscriptions: Subscriptions, followed: PatternSet) -> tuple[list[Any], set[int]]:
     """All at once: the coded events, and the rows that are rejected."""
     schema = subscriptions.schema
     whole = PatternMatcher(subscriptions.patterns.values(), schema, lateness=None)
@@ -120,8 +123,9 @@ def expected(place: Path, subscriptions: Subscriptions, groups: tuple[PatternGro
         seen.add(ids[number])
     times = dict(zip(batch.number.tolist(), batch.time.tolist(), strict=True))
     found = []
-    for place_, group in enumerate(groups):
-        coded, timed = PatternMatcher(group.records, schema).read(events, rejects=[])
+    ready = made_ready(followed)
+    for place_, group in enumerate(ready.groups):
+        coded, timed = ready.matchers[place_].read(events, rejects=[])
         shard = shard_of(coded.key[0], group.shards) if group.keys else np.zeros(coded.size, np.int32)
         for row, number in enumerate(coded.number.tolist()):
             if number in fine and (not group.keys or coded.keyed[0, row]):
@@ -138,9 +142,9 @@ def test_as_if_read_at_once(format_: str, seed: int, spark: SparkSession, tmp_pa
     subscriptions = subscribed(seed)
     survey, rejected = surveyed(spark, place, subscriptions)
     assert len(survey.placed) > 3
-    task = pattern_task(list(subscriptions.patterns.values()), subscriptions.schema, 3)
-    assert len(task.groups) > 2
-    told = coded_events(spark, survey.placed, task).toArrow()
+    followed = pattern_set(subscriptions.patterns.values(), subscriptions.schema, 3)
+    assert len(followed.groups()) > 2
+    told = coded_events(frame_of(spark, survey.placed), reading_of(followed)).toArrow()
     names = ("group", "shard", "time", "arrival", "timed", "id")
     rows = []
     for number in range(told.num_rows):
@@ -148,7 +152,7 @@ def test_as_if_read_at_once(format_: str, seed: int, spark: SparkSession, tmp_pa
         read, _ = batch_of(one, 0)
         plain = one.to_pylist()[0]
         rows.append((*(plain[name] for name in names), read.primitive.tolist(), read.value[:, 0].ravel().tolist()))
-    coded, bad = expected(place, subscriptions, task.groups)
+    coded, bad = expected(place, subscriptions, followed)
     assert rejected == sorted(bad)
     assert sorted(rows, key=str) == coded
     assert survey.repeated > 10
@@ -161,8 +165,7 @@ def test_values_that_variables_are_told_by_are_json(spark: SparkSession, tmp_pat
     subscriptions = Subscriptions({"x": "float", "k": "string"})
     subscriptions.add("p", "[x = $n and k = $t] ; [x > $n and k != $t]")
     survey, _ = surveyed(spark, place, subscriptions)
-    task = pattern_task(list(subscriptions.patterns.values()), subscriptions.schema, 3)
-    told = coded_events(spark, survey.placed, task).toArrow().sort_by("arrival")
-    assert [task.sent[number] for number in task.bound] == ["k", "x"]
-    assert told.column("s0").to_pylist() == ['"é"', None, '"\\""']
-    assert told.column("s1").to_pylist() == ["1", "1.5", "2"]
+    followed = pattern_set(subscriptions.patterns.values(), subscriptions.schema, 3)
+    told = coded_events(frame_of(spark, survey.placed), reading_of(followed)).toArrow().sort_by("arrival")
+    assert told.column("b:k").to_pylist() == ['"é"', None, '"\\""']
+    assert told.column("b:x").to_pylist() == ["1", "1.5", "2"]

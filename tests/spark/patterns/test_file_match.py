@@ -13,14 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.session import vedette, write_lines
-from tests.composite.generate import SCHEMA, patterns
 from tests.contract.sigma import shared
 from tests.operators.test_steps import with_operators
+from tests.patterns.generate import SCHEMA, patterns
 from tests.spark.patterns.test_file_events import made, write
 from tests.spark.test_match_files import check, outcome
+from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import VedetteError
-from vedette.files.pieces import Sizes
-from vedette.matching.subscriptions import Subscriptions
+from vedette.io.pieces import PieceSizes
 from vedette.spark import file_job
 
 pytestmark = pytest.mark.usefixtures("many_pieces")
@@ -169,7 +169,7 @@ def test_steps_that_call_operators(schema: Path, tmp_path: Path) -> None:
 
 
 def test_real_logins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_job, "sizes", lambda spark, matches: Sizes(6, 2000))
+    monkeypatch.setattr(file_job, "sizes", lambda spark, matches: PieceSizes(6, 2000))
     lines = pq.read_table(shared("logins/ssh_events.parquet")).rename_columns({"ts": "time"})
     events = tmp_path / "logins.parquet"
     pq.write_table(lines.select(["source", "time", "event", "src_ip"]), events)

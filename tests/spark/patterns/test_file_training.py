@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from tests.cli.session import files_in, vedette, write_lines
-from tests.composite.generate import SCHEMA, patterns
+from tests.patterns.generate import SCHEMA, patterns
 from tests.spark.patterns.test_file_events import made, write
+from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import VedetteError
-from vedette.matching.subscriptions import Subscriptions
-from vedette.prediction.model import Model
+from vedette.patterns.forecasts.model import Model
 
 pytestmark = pytest.mark.usefixtures("many_pieces")
 

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from random import Random
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from tests.composite.generate import patterns, shuffled
+from tests.patterns.generate import patterns, shuffled
 from tests.spark.patterns.test_together import events_of, subscribed
 from tests.spark.patterns.test_training import learnt
-from vedette.matching.subscriptions import Subscriptions
-from vedette.prediction import counts, nodes, tracks
-from vedette.prediction.context import Settings
-from vedette.prediction.model import Model
-from vedette.spark.patterns.coded import ARRIVAL, GROUP, ID, SHARD
+from vedette.engine.subscriptions import Subscriptions
+from vedette.patterns.forecasts import counts, partition_tracks, pattern_nodes
+from vedette.patterns.forecasts.model import Model
+from vedette.patterns.forecasts.probability_table import ForecastSettings
+from vedette.spark.patterns.coded import GROUP, SHARD
 from vedette.spark.patterns.coded import TIME as MOMENT
+from vedette.spark.patterns.coding import Reading
 from vedette.spark.patterns.learning import MODEL, PARTITION, SHED, Lesson, learning, placing, summing
-from vedette.spark.patterns.match import version_of
-from vedette.spark.patterns.sharding import groups_of
-from vedette.spark.patterns.tasks import Task, reading, sent_as
+from vedette.spark.patterns.sets import pattern_set
+from vedette.spark.readers import ARRIVAL, ID, TableReader, sent_as
 
 COLUMNS = ("time", "kind", "u", "v", "f", "s", "r")
 WIDE = [pa.float64(), pa.string(), pa.int64(), pa.int64(), pa.float64(), pa.string(), pa.string()]
@@ -37,8 +38,8 @@ class Cut:
     def learn(self, subscriptions: Subscriptions, events: list[dict[str, Any]]) -> Model:
         """As Spark does it: read, placed, sorted, counted in shards, summed."""
         records = list(subscriptions.patterns.values())
-        groups = groups_of(records, self.shards, learn=False)
-        task = Task(version_of(records, subscriptions.schema), groups, subscriptions.schema, COLUMNS, (), 0, self.cap)
+        patterns_ = pattern_set(records, subscriptions.schema, self.shards, cap=self.cap)
+        reading = Reading(partial(TableReader, COLUMNS), patterns=patterns_, strict=True, told=False)
         table = pa.table(
             {
                 **{
@@ -51,12 +52,12 @@ class Cut:
         )
         batches = table.to_batches(max_chunksize=90)
         self.random.shuffle(batches)
-        placed = pa.Table.from_batches(placing(reading(task), task)(iter(batches)))
+        placed = pa.Table.from_batches(placing(reading)(iter(batches)))
         order = [(name, "ascending") for name in (GROUP, SHARD, PARTITION, MOMENT, ARRIVAL)]
-        model = self._counted(placed.sort_by(order), Lesson(task, Settings()))
+        model = self._counted(placed.sort_by(order), Lesson(patterns_, ForecastSettings()))
         if model.exhausted:
             model = self._counted(
-                placed.sort_by(order), Lesson(task, Settings(), numbering=model.numbering().to_bytes())
+                placed.sort_by(order), Lesson(patterns_, ForecastSettings(), numbering=model.numbering().to_bytes())
             )
         return model.whole(records)
 
@@ -99,8 +100,8 @@ def test_how_a_history_is_cut_makes_no_difference(seed: int) -> None:
 
 
 def test_more_states_than_have_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes, "_MOST_STATES", 6)
-    monkeypatch.setattr(nodes, "_MOST_SYMBOLS", 5)
+    monkeypatch.setattr(pattern_nodes, "_MOST_STATES", 6)
+    monkeypatch.setattr(pattern_nodes, "_MOST_SYMBOLS", 5)
     random = Random(8)
     events = shuffled(random, events_of(8, 400, timeless=False))
     text = "([kind = 'a'] ; [u = 1] or [kind = 'c']) and ([kind = 'b'] ; [u = 2]) by s, r, v"
@@ -127,7 +128,7 @@ def test_few_partitions_are_remembered_and_nothing_is_forgotten(monkeypatch: pyt
     subscriptions = subscribed(["[kind = 'a'] ; [kind = 'b'] ; [kind = 'c'] by s, r, u, v"], within=4)
     events = events_of(10, 600, timeless=False)
     expected = learnt(subscriptions, [{**event, "id": None} for event in events])
-    monkeypatch.setattr(tracks.Tracks.__init__, "__kwdefaults__", {"most": 4})
+    monkeypatch.setattr(partition_tracks.PartitionTracks.__init__, "__kwdefaults__", {"most": 4})
     assert Cut(Random(10), 3, 25).learn(subscriptions, events).to_bytes() == expected.to_bytes()
 
 

@@ -14,20 +14,20 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pytest
 
-from tests.composite.generate import SCHEMA, patterns, shuffled, stream
-from tests.composite.oracle import expected as by_oracle
-from tests.composite.oracle import names
+from tests.patterns.generate import SCHEMA, patterns, shuffled, stream
+from tests.patterns.oracle import expected as by_oracle
+from tests.patterns.oracle import names
 from tests.seeds import some
 from tests.spark.patterns.imitation import Event, Query, Told, local, plain
-from vedette.composite.packing import packed
+from vedette.engine.stream import StreamMatcher
+from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import SnapshotError, VedetteError
-from vedette.matching.patterns import PatternRecord
-from vedette.matching.subscriptions import Subscriptions
-from vedette.prediction.model import Model
-from vedette.prediction.stream import StreamMatcher
-from vedette.spark.patterns import processor
+from vedette.filters.pattern_records import PatternRecord
+from vedette.patterns.forecasts.model import Model
+from vedette.patterns.packing import packed
+from vedette.spark.patterns import streams
+from vedette.spark.patterns.coded import squeezed, unsqueezed
 from vedette.spark.patterns.live import made_ready
-from vedette.spark.patterns.packets import squeezed, unsqueezed
 from vedette.spark.patterns.sets import PatternSet, pattern_set
 from vedette.spark.patterns.shard import Shard, facts_of
 
@@ -182,7 +182,7 @@ def test_an_attribute_may_be_called_number() -> None:
     events.append({"id": "last", "name": "last", "time": 9.0, "number": 5})
     query = Query(Random(1), 0, types)
     for event in events:
-        processor._warm.clear()
+        streams._warm.clear()
         query.micro_batch([event], followed(subscriptions, Random(1)))
     query.end(followed(subscriptions, Random(1)))
     assert told(query) == local(subscriptions, events)
@@ -401,7 +401,7 @@ def state_of(patterns_: PatternSet) -> bytes:
     query = Query(Random(3), 0)
     for part in parts(Random(3), events_of(Random(3), 20)):
         query.micro_batch(part, patterns_)
-    return next(place.values[processor.STATE][0] for place in query.state.values() if place.values)
+    return next(place.values[streams.STATE][0] for place in query.state.values() if place.values)
 
 
 def test_bytes_that_are_no_state_are_refused_and_it_is_said_what_to_do() -> None:

@@ -12,11 +12,11 @@ import orjson
 import pytest
 from pyspark.sql import functions as F
 
-from tests.composite.generate import patterns, shuffled
+from tests.patterns.generate import patterns, shuffled
 from tests.spark.patterns.imitation import plain
 from tests.spark.patterns.test_together import _COLUMNS, _NAMES, events_of, local, subscribed
-from vedette.prediction.stream import StreamMatcher
-from vedette.spark.match import match
+from vedette.engine.stream import StreamMatcher
+from vedette.spark.dataframe_match import match
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import PythonException
 
-from tests.composite.generate import SCHEMA, patterns, stream
+from tests.patterns.generate import SCHEMA, patterns, stream
+from vedette.engine.stream import StreamMatcher
+from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import InputError, NotSupported, VedetteError
-from vedette.matching.subscriptions import Subscriptions
-from vedette.prediction.model import Model
-from vedette.prediction.stream import StreamMatcher
-from vedette.spark.match import match
+from vedette.patterns.forecasts.model import Model
+from vedette.spark.dataframe_match import match
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -83,23 +83,6 @@ def test_random_patterns_over_random_events(spark: SparkSession) -> None:
     assert {row[2] for row in found} == {"match"}
 
 
-def test_forecasts_come_from_the_model(spark: SparkSession) -> None:
-    events = events_of(3, 400, timeless=False)
-    subscriptions = subscribed(
-        ["[kind = 'a'] ; [kind = 'b'] , [kind = 'c'] by s within 20 s", "[u = 1] , [u = 2] by r, kind"],
-        within=6,
-        threshold=0.1,
-    )
-    learnt = StreamMatcher(subscriptions, lateness=None)
-    learnt.process(events)
-    learnt.finish()
-    model = learnt.model()
-    expected = local(subscriptions, events, model)
-    found = match(frame_of(spark, events), subscriptions, keep="id", schema=subscriptions.schema, model=model)
-    assert on_spark(found) == expected
-    assert {row[2] for row in expected} == {"match", "prediction"}
-
-
 def test_subscribers_duplicates_and_events_without_ids(spark: SparkSession) -> None:
     subscriptions = Subscriptions({"x": "int", "k": "string"})
     subscriptions.add("pair", "[x = 1] , [x = 2] by k", subscriber="ann")
@@ -120,6 +103,23 @@ def test_subscribers_duplicates_and_events_without_ids(spark: SparkSession) -> N
         ("c", "{'1': '2', '2': '3'}"),
         ("d", "{'1': '1', '2': '4'}"),
     }
+
+
+def test_an_event_without_a_time_has_the_greatest_of_all_before_it(spark: SparkSession) -> None:
+    subscriptions = Subscriptions({"x": "int", "k": "string", "time": "float", "ok": "bool"})
+    subscriptions.add("p", "[x = 1 and ok = $sure] ; [x = 2 and ok = $sure] by k")
+    events = [
+        {"id": "e0", "time": 100, "x": 9},  # of no partition
+        {"id": "e1", "x": 1, "k": "m", "ok": True},
+        {"id": "e2", "time": 50, "x": 2, "k": "m", "ok": True},
+        {"id": "e3", "time": 200, "x": 2, "k": "m", "ok": True},
+    ]
+    names = ("id", "time", "x", "k", "ok")
+    rows = [tuple(event.get(name) for name in names) for event in events]
+    frame = spark.createDataFrame(rows, "id string, time bigint, x int, k string, ok boolean").coalesce(1)
+    found = on_spark(match(frame, subscriptions, keep="id", schema=subscriptions.schema))
+    assert found == local(subscriptions, events)
+    assert [row[0] for row in found] == ["e3"]
 
 
 def test_what_cannot_be_done_is_said(spark: SparkSession) -> None:

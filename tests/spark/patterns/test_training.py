@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.composite.generate import patterns, shuffled
+from tests.patterns.generate import patterns, shuffled
 from tests.spark.patterns.test_together import events_of, frame_of, subscribed
-from vedette.composite.matcher import PatternMatcher
+from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import InputError, NotSupported
-from vedette.matching.subscriptions import Subscriptions
 from vedette.operators.calling import Calling
 from vedette.operators.operator import operator
 from vedette.operators.registry import Operators
-from vedette.prediction.context import Settings
-from vedette.prediction.model import Model, Trainer
+from vedette.patterns.forecasts.model import Model, Trainer
+from vedette.patterns.forecasts.probability_table import ForecastSettings
+from vedette.patterns.matcher import PatternMatcher
 from vedette.spark import train
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def learnt(subscriptions: Subscriptions, events: list[dict[str, Any]], *, contex
     """What one process learns, whatever the chunks that it reads."""
     records = [record for record in subscriptions.patterns.values() if record.predict is not None]
     matcher = PatternMatcher(records, subscriptions.schema, lateness=None, cap=cap)
-    trainer = Trainer(records, Settings(context=context))
+    trainer = Trainer(records, ForecastSettings(context=context))
     for begin in range(0, len(events), 100):
         some = events[begin : begin + 100]
         trainer.see(matcher.process(some, ids=[event.get("id") for event in some]).observations)

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from tests.spark.pipeline.processes import kill_all, standing_still, started
 from tests.spark.pipeline.workplace import Workplace
-from vedette.spark.pipeline.progress import Report
+from vedette.spark.pipeline.progress import ProgressReport
 
 ALL = bool(os.environ.get("VEDETTE_ALL_KILLS"))  # else only a few, since every life of a pipeline takes many seconds
 COMMITTED = "state/commits/[0-9]*"
@@ -33,7 +33,7 @@ class Crash(Exception):
     """What ends a run in this process."""
 
 
-class CrashAt(Report):
+class CrashAt(ProgressReport):
     """Ends the run when it comes to a point of the work on a micro-batch, so many times after the first."""
 
     def __init__(self, point: str, later: int = 0) -> None:

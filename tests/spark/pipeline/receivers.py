@@ -15,6 +15,8 @@ from typing import Any, Protocol
 import pyarrow.dataset as ds
 from pyspark.sql import SparkSession
 
+from tests.plugin_packages import installed, of_page
+from vedette.spark.pipeline.kinds import SINKS
 from vedette.spark.pipeline.sinks.base import Sink
 from vedette.spark.pipeline.sinks.console import TerminalSink
 from vedette.spark.pipeline.sinks.files import FolderSink
@@ -48,6 +50,22 @@ class Folder:
             return [_without_nulls(row) for row in ds.dataset(self.path, format="parquet").to_table().to_pylist()]
         files = sorted([*self.path.glob("*.jsonl"), *self.path.glob("*/*.jsonl")])
         return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+    def ids(self) -> list[str]:
+        return [row["id"] for row in self.rows()]
+
+
+class Spool:
+    """The sink of docs/how-to/write-a-sink.md, which a package of others brings."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "told"
+        with installed(of_page("docs/how-to/write-a-sink.md", folder)):
+            self.sink = SINKS.find("spool")(type="spool", path=str(self.path)).sink()  # type: ignore[call-arg]
+            self.path.mkdir()
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for file in sorted(self.path.glob("*.jsonl")) for line in file.open()]
 
     def ids(self) -> list[str]:
         return [row["id"] for row in self.rows()]

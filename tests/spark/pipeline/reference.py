@@ -6,28 +6,29 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from pydantic.fields import FieldInfo
 
+from vedette.plugins import DIALECTS, names
 from vedette.spark.pipeline import fields
 from vedette.spark.pipeline.config import (
-    SINKS,
-    SOURCES,
-    JdbcPartition,
     OperatorsConfig,
     PatternsConfig,
     Pipeline,
     SparkConfig,
     SubscriptionsConfig,
 )
-from vedette.spark.pipeline.fields import Part
+from vedette.spark.pipeline.fields import PipelineTable
+from vedette.spark.pipeline.kinds import SINKS, SOURCES, SinkConfig
+from vedette.spark.pipeline.source_config import JdbcPartition
 
 _KINDS: dict[Any, str] = {
+    fields.DialectName: " or ".join(f'`"{name}"`' for name in names(DIALECTS)),
     fields.Text: "text",
     fields.Place: "path",
     fields.Places: "list of paths",
     fields.Texts: "list of texts",
     fields.Length: "duration",
     fields.Options: "table of texts",
-    fields.Variable: "environment variable",
-    fields.Variables: "table of environment variables",
+    fields.EnvironmentVariable: "environment variable",
+    fields.EnvironmentVariables: "table of environment variables",
     fields.Topic: "text",
     fields.Bound: "whole number, date or text",
     fields.Positive: "whole number",
@@ -63,7 +64,7 @@ def default(field: FieldInfo) -> str:
     return f'`"{value}"`' if not isinstance(value, int) else f"`{value}`"
 
 
-def rows(model: type[Part], leave_out: tuple[str, ...] = ()) -> list[str]:
+def rows(model: type[PipelineTable], leave_out: tuple[str, ...] = ()) -> list[str]:
     """One line per key, `type` first."""
     hints = get_type_hints(model, include_extras=True)
     lines = []
@@ -92,12 +93,12 @@ def tables() -> dict[str, str]:
         "patterns": table(rows(PatternsConfig)),
         "operators": table(rows(OperatorsConfig)),
         "spark": table(rows(SparkConfig)),
-        "every sink": table([line for line in rows(SINKS[0]) if line.split("`")[1] in _COMMON]),
+        "every sink": table([line for line in rows(SinkConfig) if line.split("`")[1] in _COMMON]),
         "partition": table(rows(JdbcPartition)),
     }
-    for place, models in (("source", SOURCES), ("sink", SINKS)):
-        for model in models:
-            type_ = get_args(model.model_fields["type"].annotation)[0]
+    kinds: dict[str, dict[str, Any]] = {"source": SOURCES.loadable(), "sink": SINKS.loadable()}
+    for place, models in kinds.items():
+        for type_, model in models.items():
             found[f"{place} {type_}"] = table(rows(model, ("type", *(_COMMON if place == "sink" else ()))))
     return found
 

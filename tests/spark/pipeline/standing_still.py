@@ -7,11 +7,11 @@ import threading
 from pathlib import Path
 
 from vedette.spark.pipeline.config import load
-from vedette.spark.pipeline.progress import Report
+from vedette.spark.pipeline.progress import ProgressReport
 from vedette.spark.pipeline.run import run
 
 
-class _StandStill(Report):
+class _StandStill(ProgressReport):
     """Says that the point is reached, and never goes on."""
 
     def __init__(self, point: str, later: int, reached: Path) -> None:

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import PipelineError, SnapshotError
-from vedette.matching.patterns import PatternRecord, Predict
-from vedette.matching.snapshot_files import VERSION as SNAPSHOT_FORMAT
-from vedette.matching.subscriptions import Subscriptions
+from vedette.filters.pattern_records import PatternRecord, Predict
+from vedette.filters.snapshot_files import VERSION as SNAPSHOT_FORMAT
 from vedette.schema.schema import Schema
+from vedette.spark.engine_versions import EngineVersion
 from vedette.spark.patterns.sets import pattern_set
-from vedette.spark.pipeline.checkpoint import Ledger, SparkLog
-from vedette.spark.pipeline.facts import differences
+from vedette.spark.pipeline.checkpoint import CheckpointLedger, SparkLog
+from vedette.spark.pipeline.checkpoint_facts import differences
 from vedette.spark.pipeline.remote_storage import RemoteStorage
 from vedette.spark.pipeline.storage import LocalStorage, Storage
-from vedette.spark.versions import Version
 from vedette.version import __version__
 
 if TYPE_CHECKING:
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 FACTS = {"pipeline": "fraud", "type": "jsonl", "path": "/events"}
 
 
-def version(when: str) -> Version:
+def version(when: str) -> EngineVersion:
     subscriptions = Subscriptions()
     subscriptions.add("s1", when)
     matcher = subscriptions.compile()
-    return Version(matcher, matcher.version, dt.datetime.now(dt.UTC), 1)
+    return EngineVersion(matcher, matcher.version, dt.datetime.now(dt.UTC), 1)
 
 
 ONE, TWO, THREE = version("a = 1"), version("a = 2"), version("a = 3")
@@ -44,15 +44,17 @@ class Checkpoint:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self._ledger: Ledger | None = None
+        self._ledger: CheckpointLedger | None = None
 
-    def start(self, current: Version, facts: dict[str, Any] | None = None) -> Ledger:
+    def start(self, current: EngineVersion, facts: dict[str, Any] | None = None) -> CheckpointLedger:
         """As a new process does; the one before is gone."""
         if self._ledger is not None:
             self._ledger.close()
         storage = LocalStorage(self.root)
         try:
-            self._ledger = Ledger.open(storage, FACTS if facts is None else facts, current, SparkLog.of(storage))
+            self._ledger = CheckpointLedger.open(
+                storage, FACTS if facts is None else facts, current, SparkLog.of(storage)
+            )
         except PipelineError:
             storage.unlock()
             raise
@@ -77,7 +79,9 @@ def checkpoint(tmp_path: Path) -> Checkpoint:
     return Checkpoint(tmp_path / "state")
 
 
-def run(checkpoint: Checkpoint, ledger: Ledger, batch: int, current: Version, *, commit: bool = True) -> str:
+def run(
+    checkpoint: Checkpoint, ledger: CheckpointLedger, batch: int, current: EngineVersion, *, commit: bool = True
+) -> str:
     """One micro-batch; the version that it used, as its matcher says."""
     checkpoint.plan(batch)
     use = ledger.begin(batch, current)
@@ -101,6 +105,12 @@ def test_a_micro_batch_that_was_cut_short_keeps_its_version(checkpoint: Checkpoi
     assert (use.version, use.again) == (ONE.version, True)
     assert use.matcher.match({"a": 1}) == ["s1"]
     assert run(checkpoint, ledger, 2, TWO) == TWO.version
+
+
+def test_what_was_set_aside_is_the_same_when_a_micro_batch_is_run_again(checkpoint: Checkpoint) -> None:
+    run(checkpoint, checkpoint.start(ONE), 0, replace(ONE, set_aside=3), commit=False)
+    use = checkpoint.start(TWO).begin(0, TWO)  # by now other rows are bad, or none
+    assert (use.version, use.set_aside, use.again) == (ONE.version, 3, True)
 
 
 def test_nothing_is_said_where_nothing_happened(checkpoint: Checkpoint) -> None:
@@ -175,7 +185,7 @@ def test_a_ledger_of_a_later_format_is_refused(checkpoint: Checkpoint) -> None:
         checkpoint.start(ONE)
 
 
-def _age(checkpoint: Checkpoint, batch: int, current: Version) -> None:
+def _age(checkpoint: Checkpoint, batch: int, current: EngineVersion) -> None:
     """Make a micro-batch and its snapshot those of another version of the code."""
     entry = checkpoint.root / "vedette" / "batches" / f"{batch:010d}"
     entry.write_text(json.dumps({**json.loads(entry.read_text()), "snapshots": 0, "library": "0.0.1"}))
@@ -248,11 +258,11 @@ def test_a_folder_of_this_machine(tmp_path: Path) -> None:
 def test_a_folder_that_hadoop_reaches(tmp_path: Path, spark: SparkSession) -> None:
     storage = RemoteStorage(spark, tmp_path.as_uri())
     _exercise(storage)
-    ledger = Ledger.open(storage, FACTS, ONE, SparkLog.of(storage))
+    ledger = CheckpointLedger.open(storage, FACTS, ONE, SparkLog.of(storage))
     ledger.begin(0, ONE)
     (tmp_path / "offsets").mkdir()
     (tmp_path / "offsets" / "0").touch()
-    ledger = Ledger.open(storage, FACTS, TWO, SparkLog.of(storage))
+    ledger = CheckpointLedger.open(storage, FACTS, TWO, SparkLog.of(storage))
     assert ledger.begin(0, TWO).matcher.match({"a": 1}) == ["s1"]
     assert ledger.begin(1, TWO).matcher.match({"a": 2}) == ["s1"]
     ledger.close()
@@ -261,7 +271,7 @@ def test_a_folder_that_hadoop_reaches(tmp_path: Path, spark: SparkSession) -> No
 # ---------------------------------------------------------------- patterns
 
 
-def following(*patterns: PatternRecord, learn: bool = False) -> Version:
+def following(*patterns: PatternRecord, learn: bool = False) -> EngineVersion:
     """A version with patterns."""
     followed = pattern_set(patterns, Schema.of({"a": "int"}), 2, learn=learn)
     return replace(ONE, version=followed.version[:12], patterns=followed)

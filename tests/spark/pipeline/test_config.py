@@ -27,8 +27,9 @@ from tests.spark.pipeline.documents import (
 )
 from tests.spark.pipeline.test_mistakes import WRONG
 from vedette.errors import Mistake, PipelineError
-from vedette.spark.pipeline import config
+from vedette.spark.pipeline import config, sink_config, source_config
 from vedette.spark.pipeline.config import EXAMPLE, Pipeline, load
+from vedette.spark.pipeline.kinds import SINKS, SOURCES
 
 
 @pytest.fixture(autouse=True)
@@ -47,9 +48,9 @@ def test_the_smallest_file(folder: Path) -> None:
     assert pipeline.file == folder / "pipeline.toml"
     assert pipeline.subscriptions.kind == "file"
     assert pipeline.subscriptions.file == str(folder / "subscriptions.jsonl")
-    assert isinstance(pipeline.source, config.JsonlSource)
+    assert isinstance(pipeline.source, source_config.JsonlSource)
     assert pipeline.source.path == str(folder / "events")
-    assert isinstance(pipeline.sinks[0], config.ConsoleSink)
+    assert isinstance(pipeline.sinks[0], sink_config.ConsoleSink)
     assert (pipeline.sinks[0].name, pipeline.sinks[0].rows) == ("console", 20)
     assert pipeline.quarantine is None
     assert pipeline.spark.master is None
@@ -120,17 +121,17 @@ conf_env = { "spark.hadoop.fs.s3a.secret.key" = "SET_HERE" }
     assert sorted(pipeline.schema_given) == ["order.total", "price"]
     assert pipeline.subscriptions.refresh == config.Duration(30_000)
     source = pipeline.source
-    assert isinstance(source, config.KafkaSource)
+    assert isinstance(source, source_config.KafkaSource)
     assert source.servers == ("one:9092", "[::1]:9092")
     assert source.options == {"kafka.security.protocol": "SASL_SSL", "failOnDataLoss": "false", "minPartitions": "4"}
     assert source.secret_options() == {"kafka.sasl.jaas.config": SecretStr("hunter2")}
     assert [sink.name for sink in pipeline.sinks] == ["alerts", "jdbc", "webhook", "kafka"]
     parquet, jdbc, webhook, _ = pipeline.sinks
-    assert isinstance(parquet, config.ParquetSink)
+    assert isinstance(parquet, sink_config.ParquetSink)
     assert parquet.path == "s3a://bucket/alerts"
-    assert isinstance(jdbc, config.JdbcSink)
+    assert isinstance(jdbc, sink_config.JdbcSink)
     assert jdbc.password == SecretStr("hunter2")
-    assert isinstance(webhook, config.WebhookSink)
+    assert isinstance(webhook, sink_config.WebhookSink)
     assert webhook.secret_headers() == {"Authorization": SecretStr("hunter2")}
     assert webhook.timeout.seconds == 0.5
     assert pipeline.spark.secret_conf() == {"spark.hadoop.fs.s3a.secret.key": SecretStr("hunter2")}
@@ -253,7 +254,11 @@ def test_checking_loads_no_engine() -> None:
 
 def test_subscriptions_are_held_against_the_schema(folder: Path) -> None:
     (folder / "subscriptions.jsonl").write_text('{"id": "a", "when": "pric < 1"}\n{"id": "b", "when": "price < 1"}\n')
-    (found,) = mistakes(folder, 'schema = "schema.yaml"\n' + BATCH)
+    assert loaded(folder, 'schema = "schema.yaml"\n' + BATCH)  # a run sets bad ones aside
+    with pytest.raises(PipelineError, match="did you mean price"):
+        config.load(folder / "pipeline.toml", every=True)
+    strict = BATCH.replace("[source]", "strict = true\n[source]")
+    (found,) = mistakes(folder, 'schema = "schema.yaml"\n' + strict)
     assert (Path(found.file).name, found.line) == ("subscriptions.jsonl", 1)
     assert "pric" in found.message
     assert found.hint == "did you mean price?"
@@ -275,17 +280,19 @@ def test_twenty_bad_subscriptions_are_enough(folder: Path) -> None:
 
 
 def test_a_file_that_is_something_else_is_not_read_to_its_end(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from vedette.files import subscriptions
+    from vedette.io import subscription_rows
 
     read = 0
-    checked = subscriptions._checked
+    checked = subscription_rows._checked
 
-    def counted(record: object, line: int, role: subscriptions.Role, written: subscriptions.Written) -> object:
+    def counted(
+        record: object, line: int, role: subscription_rows.RecordRole, written: subscription_rows.Written
+    ) -> object:
         nonlocal read
         read += 1
         return checked(record, line, role, written)
 
-    monkeypatch.setattr(subscriptions, "_checked", counted)
+    monkeypatch.setattr(subscription_rows, "_checked", counted)
     (folder / "subscriptions.jsonl").write_text('{"price": 1}\n' * 50_000)
     assert len(mistakes(folder, BATCH)) == 21
     assert read == 21
@@ -355,7 +362,7 @@ def test_texts_that_are_hard_on_readers(folder: Path) -> None:
 
 def test_a_variable_that_is_gone_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = loaded(folder, SUBSCRIPTIONS + JDBC + 'table = "t"\npassword_env = "SET_HERE"\n' + SINK).source
-    assert isinstance(source, config.JdbcSource)
+    assert isinstance(source, source_config.JdbcSource)
     monkeypatch.delenv("SET_HERE")
     with pytest.raises(PipelineError, match="SET_HERE is not set"):
         _ = source.password
@@ -401,7 +408,14 @@ _VALUES = st.recursive(
     max_leaves=4,
 )
 _KEYS = st.sampled_from(
-    sorted({key for model in (*config.SOURCES, *config.SINKS, Pipeline) for key in config.keys_of(model)} | {"x"})
+    sorted(
+        {
+            key
+            for model in (*SOURCES.loadable().values(), *SINKS.loadable().values(), Pipeline)
+            for key in config.keys_of(model)
+        }
+        | {"x"}
+    )
 )
 
 

@@ -6,26 +6,24 @@ import datetime as dt
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
 
 from tests.spark.pipeline.test_run import Heard
 from tests.spark.pipeline.workplace import Workplace, pairs
-from vedette.dialects.registry import NAMES
 from vedette.errors import InputError, PipelineError
-from vedette.files.subscriptions import PLAINLY, Written
+from vedette.io.subscription_rows import PLAINLY, Written
 from vedette.schema.schema import Schema
-from vedette.spark.pipeline.checkpoint import Ledger, SparkLog
+from vedette.spark.engine_versions import EngineVersion, PatternOptions, watch
+from vedette.spark.pipeline.checkpoint import CheckpointLedger, SparkLog
 from vedette.spark.pipeline.config import load
-from vedette.spark.pipeline.models import DialectName
 from vedette.spark.pipeline.routing import notifications, origins_of
 from vedette.spark.pipeline.run import run
 from vedette.spark.pipeline.sinks.rows import as_json, flat, typed
 from vedette.spark.pipeline.storage import LocalStorage
 from vedette.spark.stores import DatabaseStore, FileStore
-from vedette.spark.versions import Following, Version, watch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,7 +61,7 @@ def rules(tmp_path: Path) -> Path:
     return folder
 
 
-def watched(path: Path, written: Written = PLAINLY, **more: Any) -> Version:
+def watched(path: Path, written: Written = PLAINLY, **more: Any) -> EngineVersion:
     return watch(FileStore(path, written=written), OPEN, **more).current()
 
 
@@ -118,16 +116,11 @@ def test_without_asking_for_it_nothing_is_added(place: Workplace, spark: SparkSe
 # ---------------------------------------------------------------- the file
 
 
-def test_the_file_knows_every_dialect() -> None:
-    assert get_args(DialectName) == NAMES
-
-
 @pytest.mark.parametrize(
     ("parts", "words"),
     [
         ({"subscriptions": {"file": "subscriptions.jsonl", "dialect": "klingon"}}, "klingon"),
-        ({"subscriptions": {"file": "subscriptions.jsonl", "pipeline": ["x"]}}, "`pipeline` is for rules of Sigma"),
-        ({"subscriptions": {"file": "subscriptions.jsonl", "strict": True}}, "`strict` goes with `dialect`"),
+        ({"subscriptions": {"file": "subscriptions.jsonl", "pipeline": ["x"]}}, "`pipeline` is for rules of sigma"),
         (
             {"subscriptions": {"file": "subscriptions.jsonl", "origin": True}, "keep": ["Origin"]},
             '"Origin" is a column that every notification has already',
@@ -155,7 +148,7 @@ def test_pipelines_of_sigma_lie_beside_the_file(place: Workplace, rules: Path) -
 
 
 def test_a_folder_of_rules_is_watched(rules: Path) -> None:
-    heard: list[Version] = []
+    heard: list[EngineVersion] = []
     versions = watch(FileStore(rules, written=Written("sigma")), OPEN, accepted=heard.append)
     first = versions.current()
     assert (first.subscriptions, first.left_out) == (1, 1)
@@ -181,7 +174,7 @@ def test_another_title_of_a_pattern_is_another_version(tmp_path: Path) -> None:
     def version(title: str) -> str:
         path = tmp_path / "s.jsonl"
         path.write_text(json.dumps({**PATTERN, "origin": {"title": title}}) + "\n")
-        return watched(path, following=Following(2)).version
+        return watched(path, following=PatternOptions(2)).version
 
     assert version("Rising") != version("Going up")
     assert version("Rising") == version("Rising")
@@ -190,13 +183,13 @@ def test_another_title_of_a_pattern_is_another_version(tmp_path: Path) -> None:
 def test_a_micro_batch_that_is_run_again_says_the_same_of_origins(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
 
-    def current(title: str) -> Version:
+    def current(title: str) -> EngineVersion:
         path.write_text(json.dumps({**RULE, "title": title}) + "\n")
         return watched(path)
 
-    def opened(version: Version) -> Ledger:
+    def opened(version: EngineVersion) -> CheckpointLedger:
         storage = LocalStorage(tmp_path / "state")
-        return Ledger.open(storage, {"pipeline": "x"}, version, SparkLog.of(storage))
+        return CheckpointLedger.open(storage, {"pipeline": "x"}, version, SparkLog.of(storage))
 
     ledger = opened(current("One"))
     assert ledger.begin(0, current("One")).origins == {"r": '{"title":"One"}'}

@@ -20,10 +20,10 @@ import pytest
 
 from tests.spark.pipeline.killing import ALL, MOMENTS, CrashAt, kill, kill_at, moments
 from tests.spark.pipeline.workplace import Record, Workplace
+from vedette.engine.stream import StreamMatcher
+from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import RunError
-from vedette.matching.subscriptions import Subscriptions
-from vedette.prediction.model import Model
-from vedette.prediction.stream import StreamMatcher
+from vedette.patterns.forecasts.model import Model
 from vedette.spark.pipeline.config import load
 from vedette.spark.pipeline.run import run
 

@@ -48,7 +48,7 @@ WRONG = {
     "key of another type": Case(
         BATCH.replace("[[", 'id = "x" #!\n[['),
         "`id` of [source] is not",
-        "it is a key of the types parquet, delta, jdbc",
+        "it is a key of the types delta, jdbc, parquet",
     ),
     "key of another table": Case('refresh = "1 s" #!\n' + BATCH, "`refresh` is not", "it is a key of [subscriptions]"),
     "top key in a table": Case(
@@ -76,11 +76,11 @@ WRONG = {
         SUBSCRIPTIONS + '[source]\ntype = "jsonln" #!\n' + SINK, '"jsonln"', 'did you mean "jsonl"?'
     ),
     "unknown sink": Case(
-        SUBSCRIPTIONS + SOURCE + '[[sinks]]\ntype = "zzz" #!\n', "which is not known", '"parquet", "js'
+        SUBSCRIPTIONS + SOURCE + '[[sinks]]\ntype = "zzz" #!\n', "which is not known", '"console", "j'
     ),
     "unknown quarantine": Case(BATCH + '[quarantine]\ntype = "Console " #!\n', "`type` of [quarantine]", '"console"?'),
     "no type": Case(
-        SUBSCRIPTIONS + '[source] #!\npath = "x"\n' + SINK, "`type` of [source] is missing", '"jsonl", "csv"'
+        SUBSCRIPTIONS + '[source] #!\npath = "x"\n' + SINK, "`type` of [source] is missing", '"csv", "delta"'
     ),
     "type that is no text": Case(SUBSCRIPTIONS + "[source]\ntype = 3 #!\n" + SINK, "`type` of [source]", '"jsonl"'),
     "other choice": Case('mode = "continous" #!\n' + BATCH, '`mode` is "continous"', 'did you mean "continuous"?'),

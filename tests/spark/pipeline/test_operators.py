@@ -17,15 +17,15 @@ import pytest
 from tests.spark.pipeline.test_run import Heard
 from tests.spark.pipeline.workplace import Record, Workplace
 from vedette.cli.checkpoint import _lines
+from vedette.engine.stream import StreamMatcher
+from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import PipelineError
-from vedette.files.problems import BadSubscriptions
-from vedette.matching.subscriptions import Subscriptions
+from vedette.io.subscription_problems import BadSubscriptions
 from vedette.operators.matcher import OperatorMatcher
 from vedette.operators.registry import Operators
 from vedette.operators.statistics import Statistics
-from vedette.prediction.stream import StreamMatcher
+from vedette.spark.pipeline.checkpoint_report import inspect
 from vedette.spark.pipeline.config import load
-from vedette.spark.pipeline.inspect import inspect
 from vedette.spark.pipeline.operator_stage import STATISTICS
 from vedette.spark.pipeline.run import run
 
@@ -304,14 +304,10 @@ def witnessed(row: dict[str, Any]) -> tuple[Any, ...]:
     return row["event"], row["subscription"], steps, bindings
 
 
-@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
-def test_steps_of_patterns_in_a_batch(place: Workplace, spark: SparkSession, kind: str) -> None:
+def test_steps_of_patterns_in_a_batch(place: Workplace, spark: SparkSession) -> None:
     place.subscribe(*STEPS)
-    place.describe(operators={"file": "ops.py"}, patterns={}, source={"type": kind, "path": "events"})
-    if kind == "jsonl":
-        place.publish("1.jsonl", timed(0, 200))
-    else:
-        pq.write_table(pa.Table.from_pylist(timed(0, 200)), place.events / "1.parquet")
+    place.describe(operators={"file": "ops.py"}, patterns={}, source={"type": "parquet", "path": "events"})
+    pq.write_table(pa.Table.from_pylist(timed(0, 200)), place.events / "1.parquet")
     summary = run(load(place.pipeline), spark=spark)
     rows = place.rows()
     assert sorted(map(witnessed, rows)) == followed(place, timed(0, 200))
@@ -407,7 +403,7 @@ def test_wrong_calls_in_a_table_of_subscriptions(place: Workplace, spark: SparkS
     """What cannot be seen before is told by all who load it."""
     place.publish("1.jsonl", events(0, 1))
     pq.write_table(pa.table({"id": ["a", "b"], "when": ["odd(1)", "n > 1"]}), place.folder / "subscribed.parquet")
-    where = {"path": "subscribed.parquet"}
+    where = {"path": "subscribed.parquet", "strict": True}
     place.describe(subscriptions=where, operators={"file": "ops.py"})
     with pytest.raises(BadSubscriptions, match=r"subscription 'a'"):
         run(load(place.pipeline), spark=spark)

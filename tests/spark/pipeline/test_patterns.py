@@ -15,22 +15,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.composite.generate import SCHEMA, patterns, shuffled
+from tests.patterns.generate import SCHEMA, patterns, shuffled
 from tests.spark.patterns.imitation import Told, plain
 from tests.spark.patterns.test_together import events_of
 from tests.spark.pipeline.test_run import Heard, running, until
 from tests.spark.pipeline.workplace import Record, Workplace, compiled
 from vedette.cli.checkpoint import _lines
+from vedette.engine.stream import StreamMatcher
+from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import PipelineError, VedetteError
-from vedette.matching.subscriptions import Subscriptions
-from vedette.prediction.model import Model
-from vedette.prediction.stream import StreamMatcher
-from vedette.spark.pipeline.checkpoint import Ledger, SparkLog
+from vedette.patterns.forecasts.model import Model
+from vedette.spark.engine_versions import EngineVersion
+from vedette.spark.pipeline.checkpoint import CheckpointLedger, SparkLog
+from vedette.spark.pipeline.checkpoint_report import inspect
 from vedette.spark.pipeline.config import load
-from vedette.spark.pipeline.inspect import inspect
 from vedette.spark.pipeline.run import run
 from vedette.spark.pipeline.storage import LocalStorage
-from vedette.spark.versions import Version
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -290,8 +290,8 @@ def test_a_checkpoint_that_was_made_without_patterns_is_refused(place: Workplace
     available(place)
     storage = LocalStorage(place.folder / "state")
     matcher = compiled([FILTER])
-    version = Version(matcher, matcher.version, _BEGIN, 1)
-    Ledger.open(storage, load(place.pipeline).facts(), version, SparkLog.of(storage)).close()
+    version = EngineVersion(matcher, matcher.version, _BEGIN, 1)
+    CheckpointLedger.open(storage, load(place.pipeline).facts(), version, SparkLog.of(storage)).close()
     place.subscribe(FILTER, {"id": "p", "when": "[u = 1] ; [u = 2]"})
     available(place, patterns={})
     with pytest.raises(PipelineError, match="whether patterns are followed: not given before, true now"):

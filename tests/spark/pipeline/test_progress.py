@@ -11,8 +11,16 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from vedette.spark.pipeline.progress import BatchReport, Lag, Report, Summary, TerminalReport, lag_of, metrics_line
-from vedette.spark.pipeline.stopping import Stop, on_signals
+from vedette.spark.pipeline.progress import (
+    BatchReport,
+    ProgressReport,
+    RunSummary,
+    SourceLag,
+    TerminalReport,
+    lag_of,
+    metrics_line,
+)
+from vedette.spark.pipeline.stop_request import StopRequest, on_signals
 
 
 def report(number: int | None = 0, **more: Any) -> BatchReport:
@@ -33,7 +41,7 @@ def terminal(*, live: bool = False, **more: Any) -> tuple[TerminalReport, io.Str
 
 def test_a_plain_line() -> None:
     said, out = terminal()
-    said.batch(report(7, lag=Lag(1234, "events")))
+    said.batch(report(7, lag=SourceLag(1234, "events")))
     assert out.getvalue() == (
         "micro-batch 7 · 2,000 events/s · 1,000 events · 30 matches · 2 rejected · 1,234 events behind · "
         "version 0123456789ab of 2,500 subscriptions\n"
@@ -98,7 +106,7 @@ def test_of_many_rejects_the_first_are_shown_and_the_others_counted() -> None:
 
 def test_few_events_have_no_rate_and_one_is_no_plural() -> None:
     said, out = terminal()
-    said.batch(report(0, counts={"events": 1, "matches": 1, "rejects": 1}, lag=Lag(1, "files")))
+    said.batch(report(0, counts={"events": 1, "matches": 1, "rejects": 1}, lag=SourceLag(1, "files")))
     told = (
         "micro-batch 0 · 1 event · 1 match · 1 rejected · 1 file behind · version 0123456789ab of 2,500 subscriptions"
     )
@@ -106,12 +114,12 @@ def test_few_events_have_no_rate_and_one_is_no_plural() -> None:
     said, out = terminal()
     said.batch(report(0, total_s=1000.0))
     assert " · 1 event/s · " in out.getvalue()
-    few = Summary(batches=1, events=3, matches=1, seconds=5.0)
+    few = RunSummary(batches=1, events=3, matches=1, seconds=5.0)
     assert str(few) == "3 events in 1 batch: 1 match, 0 rejected; 5.0 s"
 
 
 def test_a_report_that_nobody_hears() -> None:
-    silent = Report()
+    silent = ProgressReport()
     silent.note("a")
     silent.warn("b", lost=True)
     silent.step(0, "c")
@@ -120,17 +128,17 @@ def test_a_report_that_nobody_hears() -> None:
 
 
 def test_the_summary() -> None:
-    summary = Summary()
+    summary = RunSummary()
     for number in range(3):
         summary.add(report(number))
     summary.add(report(3, counts=None))  # it had been written before, by a run that was killed
     summary.seconds = 2
     assert str(summary) == "3,000 events in 4 batches: 90 matches, 6 rejected; 2.0 s, 1,500 events/s"
-    assert str(Summary()) == "0 events in 0 batches: 0 matches, 0 rejected; 0.0 s"
+    assert str(RunSummary()) == "0 events in 0 batches: 0 matches, 0 rejected; 0.0 s"
 
 
 def test_metrics() -> None:
-    line = metrics_line("fraud", report(4, lag=Lag(3, "files"), spark={"addBatch": 10}))
+    line = metrics_line("fraud", report(4, lag=SourceLag(3, "files"), spark={"addBatch": 10}))
     assert line.endswith(b"\n")
     record = json.loads(line)
     assert record.pop("at").endswith("+00:00")
@@ -139,6 +147,7 @@ def test_metrics() -> None:
         "batch": 4,
         "version": "0123456789ab",
         "subscriptions": 2500,
+        "set_aside": 0,
         "again": False,
         "events": 1000,
         "matches": 30,
@@ -162,9 +171,9 @@ def test_the_lag_of_kafka_and_of_files() -> None:
             }
         ]
     }
-    assert lag_of(kafka) == Lag(9, "events")
+    assert lag_of(kafka) == SourceLag(9, "events")
     delta = {"sources": [{"endOffset": {"reservoirVersion": 3}, "metrics": {"numFilesOutstanding": "7"}}]}
-    assert lag_of(delta) == Lag(7, "files")
+    assert lag_of(delta) == SourceLag(7, "files")
     assert lag_of({"sources": [{"endOffset": {"logOffset": 3}, "latestOffset": None, "metrics": {}}]}) is None
     assert lag_of({}) is None
 
@@ -172,7 +181,7 @@ def test_the_lag_of_kafka_and_of_files() -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_first_signal_asks_for_the_end(number: int) -> None:
     before = signal.getsignal(number)
-    stop, said = Stop(), []
+    stop, said = StopRequest(), []
     with on_signals(stop, said.append):
         assert not stop.asked
         os.kill(os.getpid(), number)
@@ -185,7 +194,7 @@ def test_the_first_signal_asks_for_the_end(number: int) -> None:
 def test_the_second_signal_ends_the_process() -> None:
     child = os.fork()
     if child == 0:
-        with on_signals(Stop(), lambda _: None):
+        with on_signals(StopRequest(), lambda _: None):
             os.kill(os.getpid(), signal.SIGTERM)
             os.kill(os.getpid(), signal.SIGTERM)
             os._exit(0)

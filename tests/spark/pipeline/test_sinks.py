@@ -12,12 +12,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from tests.spark.pipeline.outcomes import ids, outcomes
-from tests.spark.pipeline.receivers import Derby, Folder, Hook, Place, Screen, Topic, counted, serving
+from tests.spark.pipeline.receivers import Derby, Folder, Hook, Place, Screen, Spool, Topic, counted, serving
 from vedette.errors import DeliveryError
 from vedette.spark.pipeline.routing import notifications, rejected
 from vedette.spark.pipeline.sinks.base import Batch
 
-KINDS = ["parquet", "jsonl", "jdbc", "kafka", "webhook", "console"]
+KINDS = ["parquet", "jsonl", "jdbc", "kafka", "webhook", "console", "spool"]
 
 
 @pytest.fixture(params=KINDS)
@@ -27,6 +27,8 @@ def place(
     match request.param:
         case "parquet" | "jsonl":
             yield Folder(tmp_path, request.param)
+        case "spool":
+            yield Spool(tmp_path)
         case "jdbc":
             yield Derby(spark, tmp_path)
         case "kafka":

@@ -14,21 +14,27 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from tests.plugin_packages import installed, of_page
 from tests.spark.made_events import Maker
 from tests.spark.test_lines import OPEN, SCHEMA, by_the_local_engine, compiled, in_order
+from vedette.engine.engine import Engine
+from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import PipelineError
-from vedette.files.chunks import EventChunk
-from vedette.files.events import read_events
-from vedette.matching.matcher import Matcher
-from vedette.matching.subscriptions import Subscriptions
+from vedette.io.chunks import EventChunk
+from vedette.io.events import read_events
 from vedette.schema.schema import Schema
 from vedette.spark.pipeline.config import load
-from vedette.spark.pipeline.failures import explained
-from vedette.spark.pipeline.sources import Source, source_of
-from vedette.spark.snapshots import ship
+from vedette.spark.pipeline.sources import Source
+from vedette.spark.pipeline.spark_failures import explained
 
 NAMES = ("event", "subscription", "subscriber", "place", "reason", "raw")
 SCHEMA_TEXT = "".join(f"{path}: {type_}\n" for path, type_ in SCHEMA.items())
+
+
+def opened(path: Path) -> Source:
+    """The source of a pipeline file."""
+    pipeline = load(path)
+    return pipeline.source.source(pipeline.schema_given)
 
 
 def source(folder: Path, said: str, *, schema: str | None = None) -> Source:
@@ -42,18 +48,17 @@ def source(folder: Path, said: str, *, schema: str | None = None) -> Source:
         f'{head}[subscriptions]\nfile = "subscriptions.jsonl"\n[source]\n{said}\n'
         '[[sinks]]\ntype = "jsonl"\npath = "out"\n[spark]\nmaster = "local[2]"\n'
     )
-    return source_of(load(folder / "pipeline.toml"))
+    return opened(folder / "pipeline.toml")
 
 
 def outcomes(
-    spark: SparkSession, made: Source, matcher: Matcher, folder: Path, *, streaming: bool, keep: tuple[str, ...] = ()
+    spark: SparkSession, made: Source, matcher: Engine, folder: Path, *, streaming: bool, keep: tuple[str, ...] = ()
 ) -> list[tuple[Any, ...]]:
     """What came of all events, sorted: in one go, or in micro-batches."""
-    shipped = ship(matcher, spark)
     found: list[tuple[Any, ...]] = []
 
     def take(batch: DataFrame, number: int = 0) -> None:
-        rows = made.outcomes(batch, shipped, keep, made.schema(spark)).collect()
+        rows = made.outcomes(batch, matcher, keep).collect()
         found.extend(tuple(row[name] for name in (*NAMES, *keep)) for row in rows)
 
     if not streaming:
@@ -70,7 +75,7 @@ def outcomes(
     return in_order(found)
 
 
-def both(spark: SparkSession, made: Source, matcher: Matcher, folder: Path) -> list[tuple[Any, ...]]:
+def both(spark: SparkSession, made: Source, matcher: Engine, folder: Path) -> list[tuple[Any, ...]]:
     """A batch and a stream give the same."""
     found = outcomes(spark, made, matcher, folder, streaming=False)
     assert outcomes(spark, made, matcher, folder, streaming=True) == found
@@ -314,7 +319,7 @@ def test_made_up_events(spark: SparkSession, tmp_path: Path) -> None:
         'mode = "continuous"\ntrigger = "1 second"\ncheckpoint = "state"\n[subscriptions]\n'
         f'file = "subscriptions.jsonl"\n[source]\n{said}\n[[sinks]]\ntype = "jsonl"\npath = "out"\n'
     )
-    made = source_of(load(tmp_path / "pipeline.toml"))
+    made = opened(tmp_path / "pipeline.toml")
     schema: Schema = made.schema(spark)
     assert {path: str(type_) for path, type_ in schema.items()} == {"timestamp": "timestamp", "value": "int"}
     stream = made.read(spark, streaming=True)
@@ -322,5 +327,30 @@ def test_made_up_events(spark: SparkSession, tmp_path: Path) -> None:
     subscriptions = Subscriptions(schema)
     subscriptions.add("even", "value in (0, 2, 4)")
     batch = spark.createDataFrame([(dt.datetime(2024, 5, 1), number) for number in range(6)], stream.schema)
-    found = made.outcomes(batch, ship(subscriptions.compile(), spark), (), schema).collect()
+    found = made.outcomes(batch, subscriptions.compile(), ()).collect()
     assert [row["subscription"] for row in found] == ["even"] * 3
+
+
+# ---------------------------------------------------------------- of other packages
+
+
+def test_a_source_that_another_package_brings(spark: SparkSession, tmp_path: Path) -> None:
+    """That of docs/how-to/write-a-source.md: a batch and a stream give the same, with types, ids and what is kept."""
+    (tmp_path / "logs").mkdir()
+    line = '10.0.0.{} - - [09/Oct/2026:13:55:36 +0000] "GET /api/{} HTTP/1.1" {} 1\n'
+    for name in range(3):
+        lines = [line.format(number, name, 500 + number % 2) for number in range(20)]
+        (tmp_path / "logs" / f"{name}.log").write_text("".join(lines) + "no such line\n")
+    subscriptions = Subscriptions()
+    subscriptions.add("s", "status = 501 and page = '/api/1'")
+    with installed(of_page("docs/how-to/write-a-source.md", tmp_path)):
+        made = source(tmp_path, 'type = "access-log"\npath = "logs/*.log"')
+    schema = made.schema(spark)
+    assert (str(schema.type_of("status")), str(schema.type_of("page"))) == ("int", "string")
+    with pytest.raises(PipelineError, match='did you mean "client"'):
+        made.check_kept(spark, ["clint"])
+    keep = ("client",)
+    found = outcomes(spark, made, subscriptions.compile(), tmp_path, streaming=False, keep=keep)
+    assert sorted(row[-1] for row in found) == sorted(f"10.0.0.{number}" for number in range(1, 20, 2))
+    assert len({row[0] for row in found}) == 10
+    assert outcomes(spark, made, subscriptions.compile(), tmp_path, streaming=True, keep=keep) == found

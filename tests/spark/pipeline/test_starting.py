@@ -10,18 +10,16 @@ import pytest
 
 from tests.spark.pipeline.workplace import Workplace
 from vedette.errors import FileError
-from vedette.schema.schema import Schema
 from vedette.spark.pipeline.config import Pipeline, load
-from vedette.spark.pipeline.counting import Counter, first_rejects, matches, rejects
-from vedette.spark.pipeline.failures import explained, whole
-from vedette.spark.pipeline.stages import STAGES, Work, outcomes
-from vedette.spark.pipeline.starting import DELTA, KAFKA, conf_of, storage_of, store_of
+from vedette.spark.pipeline.connectors import DELTA, KAFKA
+from vedette.spark.pipeline.row_counters import PassCounter, first_rejects, matches, rejects
+from vedette.spark.pipeline.spark_failures import explained, whole
+from vedette.spark.pipeline.startup import conf_of, storage_of, store_of
 from vedette.spark.pipeline.storage import LocalStorage
-from vedette.spark.snapshots import Shipped
 from vedette.spark.stores import DatabaseStore, FileStore, TableStore
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 KAFKA_SOURCE = {"type": "kafka", "servers": ["localhost:9092"], "topics": ["t"]}
 
@@ -39,7 +37,7 @@ def pipeline(place: Workplace, **parts: Any) -> Pipeline:
 
 def test_connectors_are_added_by_themselves(place: Workplace) -> None:
     assert "spark.jars.packages" not in conf_of(pipeline(place))
-    assert conf_of(pipeline(place, source=KAFKA_SOURCE, spark={}))["spark.jars.packages"] == KAFKA
+    assert conf_of(pipeline(place, source=KAFKA_SOURCE, spark={}))["spark.jars.packages"] == KAFKA.package
     named = {"packages": ["org.apache.spark:spark-sql-kafka-0-10_2.13:9.9", "a:b:1"]}
     assert conf_of(pipeline(place, source=KAFKA_SOURCE, spark=named))["spark.jars.packages"] == ",".join(
         named["packages"]
@@ -52,7 +50,7 @@ def test_connectors_are_added_by_themselves(place: Workplace) -> None:
 def test_delta_needs_its_catalog(place: Workplace) -> None:
     (place.folder / "table").mkdir()
     conf = conf_of(pipeline(place, source={"type": "delta", "path": "table"}, spark={}))
-    assert conf["spark.jars.packages"] == DELTA
+    assert conf["spark.jars.packages"] == DELTA.package
     assert conf["spark.sql.extensions"] == "io.delta.sql.DeltaSparkSessionExtension"
 
 
@@ -84,19 +82,6 @@ def test_storage(spark: SparkSession, tmp_path: Path) -> None:
     assert isinstance(storage_of(str(tmp_path), spark), LocalStorage)
 
 
-# ---------------------------------------------------------------- stages
-
-
-def test_stages_are_done_in_order(spark: SparkSession) -> None:
-    class Source:
-        def outcomes(self, batch: DataFrame, *_: Any, **__: Any) -> DataFrame:
-            return batch.selectExpr("id * 2 AS id")
-
-    work = Work(Source(), Shipped("v", "", None), (), Schema({}))  # type: ignore[arg-type]
-    stages = (*STAGES, lambda rows, _: rows.selectExpr("id + 1 AS id"))
-    assert [row.id for row in outcomes(spark.range(3), work, stages).collect()] == [1, 3, 5]
-
-
 # ---------------------------------------------------------------- counting
 
 
@@ -120,7 +105,7 @@ def test_counting_reads_nothing_twice(spark: SparkSession, tmp_path: Path) -> No
         ],
         "kind string, place string, reason string",
     )
-    counter = Counter()
+    counter = PassCounter()
     seen = counter.on(
         rows.mapInArrow(pass_on, rows.schema), matches=matches(), rejects=rejects(), examples=first_rejects(2)
     )

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from vedette.matching.matcher import Matcher
-from vedette.matching.subscriptions import Subscriptions
+from vedette.engine.subscriptions import Subscriptions
+from vedette.filters.matcher import Matcher
 
 Record = Mapping[str, Any]
 
