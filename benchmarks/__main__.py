@@ -21,13 +21,14 @@ from benchmarks import clock, covering, forms, meeting, operators, patterns, sig
 from benchmarks.clock import seconds
 from benchmarks.covering_workloads import COVERING as COVERING_WORKLOADS
 from benchmarks.engine import measure_engine
-from benchmarks.indexes import available, built, compare, prepare
+from benchmarks.indexes import built, compare, prepare
 from benchmarks.meeting_workloads import Name
 from benchmarks.peers import duckdb_join
 from benchmarks.report import Peer, Report
 from benchmarks.startup import measure_startup
 from benchmarks.visits import measure_visits
 from benchmarks.workloads import WORKLOADS
+from vedette.plugins import INDEXES, names
 
 PATTERNS, OPERATORS, COVERING, MEETING, SIGMA = OTHERS = (
     "patterns",
@@ -258,7 +259,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--workload", help=f"comma-separated, of {', '.join((*WORKLOADS, *OTHERS))} (default: all)")
     parser.add_argument("--sizes", help="numbers of subscriptions (default: 1e3,1e4,1e5,1e6, and 1e7 for W2)")
     parser.add_argument("--batch", help="events at a time (default: 64,1024,16384,65536)")
-    parser.add_argument("--index", default=",".join(available()), help="default: %(default)s")
+    parser.add_argument("--index", default=",".join(names(INDEXES)), help="default: %(default)s")
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu: where others are busy too")
     parser.add_argument("--json", type=Path, help="where the figures go (default: benchmarks/results/<time>.json)")
     parser.add_argument("--quick", action="store_true", help="small sizes, under a minute")

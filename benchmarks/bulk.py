@@ -8,10 +8,10 @@ import pyarrow as pa
 from benchmarks import forms
 from benchmarks.coding import keys
 from benchmarks.constants import Attribute, Constraints, Events, Op
-from vedette.matching.clauses import Arcs, Clauses, equals, intervals
-from vedette.matching.matcher import Matcher
-from vedette.matching.records import Records
-from vedette.matching.segment import Drawn, Segment
+from vedette.filters.clauses import ArcRows, Clauses, equals, intervals
+from vedette.filters.matcher import Matcher
+from vedette.filters.segment import Segment, SegmentContent
+from vedette.filters.subscription_table import SubscriptionTable
 from vedette.schema.columns import Column
 from vedette.schema.encode import encode
 from vedette.schema.schema import Schema
@@ -28,7 +28,7 @@ def clauses(constraints: Constraints) -> Clauses:
     return Clauses(len(constraints), arcs)
 
 
-def _arcs(constraints: Constraints, attribute: Attribute, place: int) -> Arcs:
+def _arcs(constraints: Constraints, attribute: Attribute, place: int) -> ArcRows:
     places = constraints.by_attribute[place]
     row, op, low = constraints.owner[places], constraints.op[places], constraints.low[places]
     if attribute.kind == "string":
@@ -49,7 +49,9 @@ def matcher(constraints: Constraints, sample: Events, index: str = "clusters") -
     asked = clauses(constraints)
     count = len(constraints)
     ids = pa.array(np.char.add("s", np.arange(count).astype(np.str_))) if count else pa.array([], pa.string())
-    drawn = Drawn(asked, np.arange(count, dtype=np.int32), np.zeros(count, np.bool_), Records.of(ids))
+    drawn = SegmentContent(
+        asked, np.arange(count, dtype=np.int32), np.zeros(count, np.bool_), SubscriptionTable.of(ids)
+    )
     schema = Schema.of(forms.schema(constraints.attributes))
     columns = encode(forms.arrow(sample), asked.columns, schema).data
     return Matcher.of(Segment.build(drawn, index=index, sample=columns), schema)

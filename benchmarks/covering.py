@@ -14,10 +14,10 @@ from benchmarks import clock, forms
 from benchmarks.covering_workloads import COVERING
 from benchmarks.tables import short, table
 from vedette.covering.matcher import CoveringMatcher
-from vedette.kernels.rows import Rows
-from vedette.matching.matcher import Matcher
-from vedette.matching.subscriptions import Subscriptions
-from vedette.schema.encode import Encoded
+from vedette.engine.subscriptions import Subscriptions
+from vedette.filters.kernels.match_rows import MatchRows
+from vedette.filters.matcher import Matcher
+from vedette.schema.encode import EncodedEvents
 
 _SAMPLE = 4096
 _FEW = 50  # single events between two turns
@@ -149,7 +149,7 @@ def measure(name: str, size: int, sizes: Sizes) -> CoveringRow:
     )
 
 
-def _turns(flat: Matcher, covering: Matcher, encoded: Encoded, turns: int) -> tuple[float, float]:
+def _turns(flat: Matcher, covering: Matcher, encoded: EncodedEvents, turns: int) -> tuple[float, float]:
     """The median times of both."""
     times: tuple[list[float], list[float]] = [], []
     for _ in range(turns):
@@ -175,6 +175,6 @@ def _singles(flat: Matcher, covering: Matcher, dicts: list[dict[str, Any]]) -> t
     return median(times[0]), median(times[1])
 
 
-def _compare(name: str, wanted: Rows, found: Rows) -> None:
+def _compare(name: str, wanted: MatchRows, found: MatchRows) -> None:
     if not (np.array_equal(wanted.start, found.start) and np.array_equal(wanted.subscription, found.subscription)):
         raise ArithmeticError(f"{name}: covering finds other matches")

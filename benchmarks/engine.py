@@ -14,8 +14,8 @@ from benchmarks.clock import seconds
 from benchmarks.coding import encode_subscriptions
 from benchmarks.indexes import CHECKED, SAMPLE, head, index_class
 from benchmarks.workloads import WORKLOADS
-from vedette.kernels.rows import Rows
-from vedette.matching.matcher import Matcher
+from vedette.filters.kernels.match_rows import MatchRows
+from vedette.filters.matcher import Matcher
 
 LEAST_S = 0.03  # work that two threads should at least share, or starting them is what is measured
 
@@ -108,7 +108,7 @@ def verify(matcher: Matcher, workload: str, subscriptions: int, events: int) -> 
     return events
 
 
-def numbers(rows: Rows, subscriptions: int) -> NDArray[np.int64]:
+def numbers(rows: MatchRows, subscriptions: int) -> NDArray[np.int64]:
     """Every match as one number, ascending."""
     event = np.repeat(np.arange(len(rows.start) - 1, dtype=np.int64), np.diff(rows.start))
     return np.sort(event * subscriptions + rows.subscription)

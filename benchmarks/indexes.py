@@ -6,7 +6,6 @@ python -m benchmarks.indexes W2 1e6 --index clusters,scan --batch 65536 --check
 from __future__ import annotations
 
 import argparse
-import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -19,10 +18,13 @@ from benchmarks import clock
 from benchmarks.clock import seconds
 from benchmarks.coding import CodedSubscriptions, encode_subscriptions
 from benchmarks.workloads import WORKLOADS, Workload
-from vedette.kernels.bundles import CodedBatch, Pairs
-from vedette.kernels.scan import scan
-from vedette.matching.index import Index
-from vedette.matching.scan import pad
+from vedette.filters.index import Index
+from vedette.filters.indexes import index_class
+from vedette.filters.kernels.scan import scan
+from vedette.filters.scan import pad
+from vedette.kernels.bundles import CodedBatch, ConjunctionPairs
+from vedette.plugins import INDEXES
+from vedette.plugins import names as installed
 
 SAMPLE = 4096  # events that steer the layout of an index; none of them is in a measured batch
 BLOCK = 1024  # events that a scan takes together: with fewer it would look slower than it is
@@ -75,24 +77,6 @@ def prepare(workload: str, subscriptions: int) -> Case:
     found = WORKLOADS[workload]
     coded = encode_subscriptions(found.subscriptions(subscriptions))
     return Case(found, coded, coded.encode(found.events(SAMPLE, seed=77)))
-
-
-def index_class(name: str) -> type[Index]:
-    """`scan` -> `vedette.matching.scan.Scan`."""
-    found: type[Index] = getattr(importlib.import_module(f"vedette.matching.{name}"), name.capitalize())
-    return found
-
-
-def available(names: Sequence[str] = ("clusters", "tree", "scan")) -> list[str]:
-    """Those of the named indexes that this installation has."""
-    have = []
-    for name in names:
-        try:
-            index_class(name)
-        except (ModuleNotFoundError, AttributeError):
-            continue
-        have.append(name)
-    return have
 
 
 @lru_cache(maxsize=1)
@@ -186,7 +170,7 @@ def difference(index: Index, oracle: Index, batch: CodedBatch, conjunctions: int
     )
 
 
-def _numbers(pairs: Pairs, conjunctions: int) -> NDArray[np.int64]:
+def _numbers(pairs: ConjunctionPairs, conjunctions: int) -> NDArray[np.int64]:
     return np.sort(pairs.event.astype(np.int64) * conjunctions + pairs.conjunction)
 
 
@@ -228,7 +212,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.indexes", description=__doc__)
     parser.add_argument("workload", choices=sorted(WORKLOADS))
     parser.add_argument("subscriptions", type=lambda text: int(float(text)))
-    parser.add_argument("--index", default=",".join(available()), help="comma-separated (default: %(default)s)")
+    parser.add_argument("--index", default=",".join(installed(INDEXES)), help="comma-separated (default: %(default)s)")
     parser.add_argument("--batch", default="65536", help="comma-separated batch sizes (default: %(default)s)")
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--check", action="store_true", help=f"compare the pairs of {CHECKED} events with the scan's")

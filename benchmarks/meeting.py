@@ -13,7 +13,7 @@ from benchmarks import clock
 from benchmarks.meeting_engines import Found, Local, Relational, in_order, read
 from benchmarks.meeting_workloads import Factors, Name, Workload, generate
 from benchmarks.tables import short, table
-from vedette.meeting.meet import Sides
+from vedette.meeting.meet import MeetingTables
 
 _SAMPLE = 2_000  # subscriptions whose texts are read, to say what that costs
 _LIMIT_S = 120.0
@@ -223,11 +223,11 @@ def preparation(workload: Workload) -> tuple[float, float]:
     """Microseconds per constraint for reading texts, and for tables and lists, from a part of the subscriptions."""
     part = workload.subscriptions.part(0, _SAMPLE)
     few = read(part.part(0, 2), workload.schema)
-    Sides.of(few, few).pairs("publication")  # kernels are compiled, or loaded, once
+    MeetingTables.of(few, few).pairs("publication")  # kernels are compiled, or loaded, once
     begin = clock.now()
     made = read(part, workload.schema)
     between = clock.now()
-    Sides.of(made[:1], made).pairs("publication")
+    MeetingTables.of(made[:1], made).pairs("publication")
     end = clock.now()
     return 1e6 * (between - begin) / len(made), 1e6 * (end - between) / len(made)
 

@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 
 from benchmarks import clock
 from benchmarks.meeting_workloads import BELOW, DIFFERENT, EQUAL, Constraints, Workload
-from vedette.kernels.meet_rows import PLACE, SET
 from vedette.meeting import queries
-from vedette.meeting.allowed import Area, Place
-from vedette.meeting.index import Index
-from vedette.meeting.meet import Pairs
-from vedette.meeting.reading import Constraint
-from vedette.meeting.reading import Constraints as Reader
+from vedette.meeting.allowed_values import Area, PlaceTerm
+from vedette.meeting.constraint_parser import Constraint
+from vedette.meeting.constraint_parser import Constraints as Reader
+from vedette.meeting.constraint_table import AttributeSpace, ConstraintTable
+from vedette.meeting.kernels.meet_rows import PLACE, SET
+from vedette.meeting.meet import MeetingPairs
+from vedette.meeting.meeting_index import MeetingIndex
 from vedette.meeting.relations import FAMILIES
-from vedette.meeting.table import Space, Table
 from vedette.schema.columns import Column
 from vedette.schema.keys import INT_MAX, INT_MIN
 from vedette.schema.schema import Schema
@@ -51,9 +51,9 @@ class Local:
     """
 
     def __init__(self, workload: Workload) -> None:
-        self._schema, self._space = workload.schema, Space()
+        self._schema, self._space = workload.schema, AttributeSpace()
         self._subscriptions = table_of(workload.subscriptions, self._schema, self._space)
-        self._index = Index(self._subscriptions)
+        self._index = MeetingIndex(self._subscriptions)
         self.publish(workload.publications)
 
     def publish(self, publications: Constraints) -> None:
@@ -64,7 +64,7 @@ class Local:
     def find(self) -> Found:
         """All pairs."""
         pairs = self._index.pairs(self._publications, "publication", "subscription")
-        return Pairs(self._publications, self._subscriptions, *pairs).constraints()
+        return MeetingPairs(self._publications, self._subscriptions, *pairs).constraints()
 
 
 def read(side: Constraints, schema: dict[str, str]) -> list[Constraint]:
@@ -73,8 +73,8 @@ def read(side: Constraints, schema: dict[str, str]) -> list[Constraint]:
     return [reader.read(text) for text in side.texts()]
 
 
-def table_of(side: Constraints, schema: dict[str, str], space: Space) -> Table:
-    """What `Table.of` makes of the texts."""
+def table_of(side: Constraints, schema: dict[str, str], space: AttributeSpace) -> ConstraintTable:
+    """What `ConstraintTable.of` makes of the texts."""
     count, conjuncts = side.variable.shape
     spoken = Schema.of(schema)
     numbers = {name: space.number(Column(name, spoken[name])) for name in sorted(schema)}
@@ -87,7 +87,7 @@ def table_of(side: Constraints, schema: dict[str, str], space: Space) -> Table:
     variable = np.take_along_axis(side.variable, order, 1).ravel()
     terms = count * conjuncts
     starts = np.arange(count + 1, dtype=np.int64) * conjuncts
-    places: list[Place] = []
+    places: list[PlaceTerm] = []
     if side.edges is None:
         spans = _spans(np.take_along_axis(side.op, order, 1), np.take_along_axis(side.value, order, 1))
         place, sort = np.full(terms, -1, np.int32), SET
@@ -96,7 +96,7 @@ def table_of(side: Constraints, schema: dict[str, str], space: Space) -> Table:
         places = [Area(_region(box)) for box in edges.tolist()]
         spans = np.zeros(terms + 1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
         place, sort = np.arange(terms, dtype=np.int32), PLACE
-    return Table(
+    return ConstraintTable(
         [Constraint("", ())] * count,
         space,
         {},

@@ -34,7 +34,7 @@ import pyarrow as pa
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from vedette.meeting.direction import Per
+from vedette.meeting.direction import RankSide
 from vedette.meeting.relations import EDGES, WITHIN, relations
 
 Name = Literal["fixed", "proportional", "large-intermediate-results", "fixed-geometric", "uniform"]
@@ -95,7 +95,7 @@ class Constraints:
             tests = [[f"x{n} {WORDS[op]} {value}" for n, op, value in zip(*row, strict=True)] for row in rows]
         return [" and ".join(each) for each in tests]
 
-    def relations(self, side: Per) -> dict[str, pa.Table]:
+    def relations(self, side: RankSide) -> dict[str, pa.Table]:
         """The relations of the paper; ids are numbers."""
         count, conjuncts = self.variable.shape
         made = dict(relations({}, side))
@@ -152,7 +152,7 @@ def generate(name: Name, factors: Factors, seed: int = 1) -> Workload:
     return Workload(name, published, _planted(published, subscribed, planted, factors, random))
 
 
-def _constraints(name: Name, factors: Factors, random: Generator, group: Numbers, side: Per) -> Constraints:
+def _constraints(name: Name, factors: Factors, random: Generator, group: Numbers, side: RankSide) -> Constraints:
     variable = group[:, None] * factors.conjuncts + np.arange(factors.conjuncts)
     if name == "fixed-geometric":
         west = random.uniform(-170, -10, variable.shape) * (1 if side == "publication" else -1)
@@ -179,7 +179,7 @@ def _own(variable: Numbers) -> Numbers:
     return variable + 1
 
 
-def _apart(mode: Numbers, variable: Numbers, random: Generator, side: Per) -> tuple[Numbers, Numbers]:
+def _apart(mode: Numbers, variable: Numbers, random: Generator, side: RankSide) -> tuple[Numbers, Numbers]:
     """Operators and values that never meet those of the other side."""
     publishes = side == "publication"
     low, high = random.integers(1, _CUT, mode.shape), random.integers(_CUT, _SPAN, mode.shape)

@@ -22,7 +22,7 @@ import pyarrow.csv as pa_csv
 from numpy.typing import NDArray
 
 from vedette.cli.demo.flights import data_folder, read_flights
-from vedette.matching.subscriptions import Subscriptions
+from vedette.engine.subscriptions import Subscriptions
 from vedette.operators.operator import operator
 from vedette.operators.registry import Operators
 

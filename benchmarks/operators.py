@@ -21,15 +21,15 @@ from rich.table import Table
 from benchmarks import clock
 from benchmarks.operator_workloads import SHIPPED, WORKLOADS, Flights
 from benchmarks.tables import short, table
-from vedette.kernels.rows import events_of, joined
-from vedette.matching.view import Part, View
+from vedette.filters.kernels.match_rows import events_of, joined
+from vedette.filters.subscription_view import LiveSegment, SubscriptionView
 from vedette.operators.bindings import Row
 from vedette.operators.evaluation import Evaluation
+from vedette.operators.event_sources import EventSource
 from vedette.operators.matcher import OperatorMatcher
+from vedette.operators.operator_runner import OperatorRunner
 from vedette.operators.planners import PLANNERS
 from vedette.operators.registry import Operators
-from vedette.operators.running import Runner
-from vedette.operators.sources import EventSource
 
 _LEARNERS = ("suborder", "adaptive")
 Told = list[tuple[int, int, dict[str, Any] | None]]  # event, subscription, bindings
@@ -109,7 +109,7 @@ class Known:
     def __init__(self, matcher: OperatorMatcher, events: pa.Table, operators: Operators) -> None:
         asked = matcher.plan.asked
         self._matcher, self._events = matcher, events
-        self._view = View(matcher.schema, (Part(matcher.plan.segment),))
+        self._view = SubscriptionView(matcher.schema, (LiveSegment(matcher.plan.segment),))
         self._predicates = [np.array(one.predicates, np.int64) for one in asked.alternatives]
         self._size = np.array([len(each) for each in self._predicates])
         self._first = np.cumsum(self._size) - self._size
@@ -117,7 +117,7 @@ class Known:
         self.truth = np.zeros((len(events), len(asked.predicates)), np.bool_)
         self._rows: dict[tuple[int, int], Sequence[Row]] = {}
         self._source = EventSource(events, matcher.schema)
-        with Runner() as runner:
+        with OperatorRunner() as runner:
             answers = [
                 runner.run(Evaluation(operators[each.operator.name], each.inputs), self._source, np.arange(len(events)))
                 for each in asked.evaluations

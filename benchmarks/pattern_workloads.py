@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vedette.composite.batch import Batch
-from vedette.composite.graph import Graph
-from vedette.composite.machines import Numbers, draft, graph_of
-from vedette.composite.reading import Reader
-from vedette.composite.step import step
-from vedette.kernels import runs
-from vedette.matching.patterns import PatternRecord, Predict
+from vedette.filters.pattern_records import PatternRecord, Predict
 from vedette.operators.calling import Calling
+from vedette.patterns.event_batch import PatternBatch
+from vedette.patterns.graph import Graph
+from vedette.patterns.kernels import runs
+from vedette.patterns.machines import PatternNumbering, draft, graph_of
+from vedette.patterns.pattern_reader import PatternReader
+from vedette.patterns.pattern_step import step
 from vedette.schema.schema import Schema
 
 IRRELEVANT = -1  # the event that no pattern asks for
@@ -95,16 +95,16 @@ class Stream:
         return pa.table({"event": self.numbers(most)})
 
 
-def graph(records: list[PatternRecord], *, merge: bool = True) -> tuple[Graph, Numbers]:
+def graph(records: list[PatternRecord], *, merge: bool = True) -> tuple[Graph, PatternNumbering]:
     """The machines of patterns, without whatever a matcher has around them."""
-    numbers = Numbers()
+    numbers = PatternNumbering()
     drafts = [draft(record, uid, _OPEN, numbers) for uid, record in enumerate(records)]
     return graph_of(drafts, numbers, merge=merge)[0], numbers
 
 
-def read(numbers: Numbers, events: pa.Table) -> Batch:
+def read(numbers: PatternNumbering, events: pa.Table) -> PatternBatch:
     """Events as the step function sees them."""
-    return Reader(numbers, _OPEN, Calling()).read(events, 0, 0, None)[0]
+    return PatternReader(numbers, _OPEN, Calling()).read(events, 0, 0, None)[0]
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Work:
     active: float  # partial matches that wait, at any time
 
 
-def work(graph: Graph, batch: Batch, state: runs.State | None = None, *, every: int = 64) -> Work:
+def work(graph: Graph, batch: PatternBatch, state: runs.RunState | None = None, *, every: int = 64) -> Work:
     """Let the events happen to a state, which is given up, and look every now and then at its counters."""
     if state is None:
         state = runs.empty(graph.registers, graph.variables)

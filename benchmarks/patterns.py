@@ -20,11 +20,11 @@ from benchmarks.pattern_workloads import IRRELEVANT, UNCAPPED, Sequences, Stream
 from benchmarks.tables import short, table
 from experiments.muthusamy import heat_waves, logins
 from experiments.muthusamy.output import Missing
-from vedette.composite.batch import Batch
-from vedette.composite.matcher import PatternMatcher
-from vedette.composite.step import step
-from vedette.kernels import runs
-from vedette.matching.patterns import PatternRecord, Predict
+from vedette.filters.pattern_records import PatternRecord, Predict
+from vedette.patterns.event_batch import PatternBatch
+from vedette.patterns.kernels import runs
+from vedette.patterns.matcher import PatternMatcher
+from vedette.patterns.pattern_step import step
 
 _ELSEWHERE = 1_000  # the first event of a pool that the stream never draws from
 _WINDOW_S = 1_000_000  # longer than any stream here
@@ -183,7 +183,7 @@ def measure(
     )
 
 
-def coded(matcher: PatternMatcher, about: Sequences, arrow: pa.Table) -> Batch:
+def coded(matcher: PatternMatcher, about: Sequences, arrow: pa.Table) -> PatternBatch:
     """The events as the step function sees them: an event of the pool satisfies one filter, another none."""
     filters = np.full(about.pool, -1, np.int32)
     drafts = matcher.drafts()
@@ -195,7 +195,7 @@ def coded(matcher: PatternMatcher, about: Sequences, arrow: pa.Table) -> Batch:
     start = np.concatenate([[0], np.cumsum(satisfied >= 0)])
     none, unknown = np.zeros((0, size, 2), np.int64), np.zeros((0, size), np.bool_)
     primitive = satisfied[satisfied >= 0].astype(np.int32)
-    return Batch(np.arange(size), np.zeros(size, np.int64), start, primitive, none, unknown, none, unknown)
+    return PatternBatch(np.arange(size), np.zeros(size, np.int64), start, primitive, none, unknown, none, unknown)
 
 
 def _window(number: int, form: str | None) -> str:

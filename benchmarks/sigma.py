@@ -15,8 +15,8 @@ from rich.table import Table
 from benchmarks import clock, sigma_data
 from benchmarks.peers.rule_queries import Asked, NotSql, Query, fields, on_duckdb, on_spark
 from benchmarks.tables import table
-from vedette.matching.matcher import Matcher
-from vedette.matching.subscriptions import Subscriptions
+from vedette.engine.subscriptions import Subscriptions
+from vedette.filters.matcher import Matcher
 
 BATCH = 65_536
 _SAMPLE = 4_096  # events that the index is laid out for

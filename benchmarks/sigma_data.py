@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from vedette.dialects import registry
-from vedette.dialects.rules import Document, Translated
+from vedette.dialects.rule_results import RuleDocument, RuleTranslation
 from vedette.language import ast
 from vedette.language.parser import parse_filter
 
@@ -56,21 +56,23 @@ def is_there() -> bool:
 
 
 @cache
-def documents() -> list[Document]:
+def documents() -> list[RuleDocument]:
     """Every rule as a YAML text."""
     with gzip.open(_RULES, "rt", encoding="utf-8") as lines:
         rules = [json.loads(line) for line in lines]
     dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    return [Document(yaml.dump({part: rule[part] for part in _PARTS}, Dumper=dumper), rule["file"]) for rule in rules]
+    return [
+        RuleDocument(yaml.dump({part: rule[part] for part in _PARTS}, Dumper=dumper), rule["file"]) for rule in rules
+    ]
 
 
-def translate(documents: list[Document]) -> list[SigmaRule]:
+def translate(documents: list[RuleDocument]) -> list[SigmaRule]:
     """The rules that are for Windows."""
     with tempfile.TemporaryDirectory(prefix="vedette-bench-") as folder:
         layout = Path(folder) / "layout.yml"
         layout.write_text(yaml.safe_dump(_LAYOUT), encoding="utf-8")
         made = (one.made for one in registry.translate_all("sigma", documents, pipelines=["windows", str(layout)]))
-        return [SigmaRule(one.id, one.when) for one in made if isinstance(one, Translated) and one.id is not None]
+        return [SigmaRule(one.id, one.when) for one in made if isinstance(one, RuleTranslation) and one.id is not None]
 
 
 @cache

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from benchmarks.indexes import prepare
 from benchmarks.workloads import Aguilera
-from vedette.matching.tree import Tree, TreeOptions
+from vedette.filters.tree import MatchingTree, TreeOptions
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def measure_visits(values: int, subscriptions: int, events: int = 1024) -> Visit
     batch = case.batch(events)
 
     def mean(options: TreeOptions) -> float:
-        tree = Tree.build(case.coded.table, case.coded.ranks, case.sample, options)
+        tree = MatchingTree.build(case.coded.table, case.coded.ranks, case.sample, options)
         return float(tree.match_counting(batch)[1].mean())
 
     return Visits(

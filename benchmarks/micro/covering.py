@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks import clock
-from vedette.covering.conflict import Bounds
-from vedette.covering.decide import Decision, decide
-from vedette.covering.paper import algorithm_4
+from vedette.covering.box_decision import BoxDecision, decide
+from vedette.covering.conflict_table import ConflictTable
+from vedette.covering.paper_algorithm import algorithm_4
 
 SIDE = 10_000
 Random = np.random.Generator
@@ -26,20 +26,20 @@ Random = np.random.Generator
 class Question(NamedTuple):
     """A box, and the candidates that may cover it."""
 
-    s_low: Bounds
-    s_high: Bounds
-    low: Bounds
-    high: Bounds
+    s_low: ConflictTable
+    s_high: ConflictTable
+    low: ConflictTable
+    high: ConflictTable
 
 
-Decide = Callable[[Question], Decision]
+Decide = Callable[[Question], BoxDecision]
 
 
-def _asked(attributes: int) -> tuple[Bounds, Bounds]:
+def _asked(attributes: int) -> tuple[ConflictTable, ConflictTable]:
     return np.full(attributes, SIDE), np.full(attributes, 2 * SIDE)
 
 
-def _parts(random: Random, box: tuple[Bounds, Bounds], count: int) -> tuple[Bounds, Bounds]:
+def _parts(random: Random, box: tuple[ConflictTable, ConflictTable], count: int) -> tuple[ConflictTable, ConflictTable]:
     """A box cut into so many, one cut after another."""
     low, high = box[0][None].copy(), box[1][None].copy()
     while len(low) < count:
@@ -52,7 +52,7 @@ def _parts(random: Random, box: tuple[Bounds, Bounds], count: int) -> tuple[Boun
     return low, high
 
 
-def _partial(random: Random, count: int, attributes: int) -> tuple[Bounds, Bounds]:
+def _partial(random: Random, count: int, attributes: int) -> tuple[ConflictTable, ConflictTable]:
     """Candidates that have all of the box in half of the attributes, and a part of it in the others."""
     s_low, s_high = _asked(attributes)
     ends = np.sort(random.integers(SIDE, 2 * SIDE, (2, count, attributes)), axis=0)
@@ -64,7 +64,9 @@ def _partial(random: Random, count: int, attributes: int) -> tuple[Bounds, Bound
     return low, np.minimum(high, np.where(partial & (side == 0), s_high - 1, high))
 
 
-def _shuffled(random: Random, box: tuple[Bounds, Bounds], *parts: tuple[Bounds, Bounds]) -> Question:
+def _shuffled(
+    random: Random, box: tuple[ConflictTable, ConflictTable], *parts: tuple[ConflictTable, ConflictTable]
+) -> Question:
     low, high = (np.vstack(bounds) for bounds in zip(*parts, strict=True))
     order = random.permutation(len(low))
     return Question(*box, low[order], high[order])
@@ -123,7 +125,7 @@ SCENARIOS: dict[str, Callable[[Random, int, int], Question]] = {
 }
 
 
-def measure(decide_one: Decide, questions: Sequence[Question]) -> tuple[float, list[Decision]]:
+def measure(decide_one: Decide, questions: Sequence[Question]) -> tuple[float, list[BoxDecision]]:
     """Decisions per second, and what they were."""
     decide_one(questions[0])  # compiles the kernels
     begin = clock.now()

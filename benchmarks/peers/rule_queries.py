@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from vedette.language import ast
-from vedette.language.likes import Wildcard, pieces
+from vedette.language.likes import LikeWildcard, pieces
 
 _ESCAPE = "!"  # a backslash is one of the texts' own characters, and Spark's escape
 _COMPARATORS = {ast.Comparator.EQ: "=", ast.Comparator.NE: "<>"}
@@ -66,13 +66,13 @@ class Query:
             return dialect.matches.format(
                 column=column, pattern=dialect.literal(f"(?i){text}" if node.ignore_case else text)
             )
-        around: dict[str, list[str | Wildcard]] = {
-            "contains": [Wildcard.ANY, text, Wildcard.ANY],
-            "startswith": [text, Wildcard.ANY],
-            "endswith": [Wildcard.ANY, text],
+        around: dict[str, list[str | LikeWildcard]] = {
+            "contains": [LikeWildcard.ANY, text, LikeWildcard.ANY],
+            "startswith": [text, LikeWildcard.ANY],
+            "endswith": [LikeWildcard.ANY, text],
         }
         parts = around.get(node.kind) or list(pieces(text))
-        pattern = "".join(part.value if isinstance(part, Wildcard) else _escaped(part) for part in parts)
+        pattern = "".join(part.value if isinstance(part, LikeWildcard) else _escaped(part) for part in parts)
         word = "ILIKE" if node.ignore_case else "LIKE"
         return f"{column} {word} {dialect.literal(pattern)} ESCAPE '{_ESCAPE}'"
 

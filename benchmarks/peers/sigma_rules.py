@@ -14,7 +14,7 @@ from benchmarks import sigma_data
 from benchmarks.peers.cases import Case, Event
 from benchmarks.peers.rules import All, CannotSay, Either, Not, Rule, Test, tests
 from vedette.language import ast
-from vedette.language.likes import Wildcard, pieces
+from vedette.language.likes import LikeWildcard, pieces
 
 _ALWAYS = "f_channel"
 _SAMPLE = 1024
@@ -67,9 +67,9 @@ def rule(node: ast.Filter) -> Rule:
 def _like(field: str, pattern: str) -> Rule:
     found = [""]
     for piece in pieces(pattern):
-        if piece is Wildcard.ANY:
+        if piece is LikeWildcard.ANY:
             found.append("")
-        elif isinstance(piece, Wildcard):
+        elif isinstance(piece, LikeWildcard):
             raise CannotSay("a wildcard for one character")
         else:
             found[-1] += piece

@@ -24,7 +24,7 @@ from benchmarks.service.load import PATTERN, Promises, client_of, under_load
 from benchmarks.service.proofs import broken, caught_up, counts
 from benchmarks.service.serving import Served
 from vedette.service.service import Service
-from vedette.service.settings import Settings
+from vedette.service.settings import ServiceSettings
 
 SIZE_MB: Final = 24
 BALLAST_MB: Final = 10  # what is removed to make room
@@ -89,7 +89,7 @@ def filled(kind: str, refusals: int = 20) -> dict[str, Any]:
                 quiet()
         finally:
             service.stop()
-        with Service(Settings(store={"url": f"sqlite:///{disk / 'service.db'}"})) as left:  # type: ignore[arg-type]
+        with Service(ServiceSettings(store={"url": f"sqlite:///{disk / 'service.db'}"})) as left:  # type: ignore[arg-type]
             caught_up(left)
             wrong += broken(left, promises)
             found = counts(left)

@@ -42,7 +42,7 @@ class Promises:
         return id_
 
 
-def client_of(url: str, key: str, timeout: float = 10.0) -> httpx.Client:
+def client_of(url: str, key: str, timeout: float = 60.0) -> httpx.Client:
     """Somebody who asks with a key."""
     return httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=timeout, trust_env=False)
 

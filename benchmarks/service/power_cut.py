@@ -22,7 +22,7 @@ from benchmarks.service.load import PATTERN, Promises, client_of, under_load
 from benchmarks.service.proofs import broken, caught_up
 from benchmarks.service.serving import Served
 from vedette.service.service import Service
-from vedette.service.settings import Settings
+from vedette.service.settings import ServiceSettings
 
 DATABASE: Final = "service.db"
 SHARES: Final = (0.0, 0.0, 0.25, 0.5, 0.75, 1.0)  # of what was not synced; 1: all of it, as when a process is killed
@@ -99,7 +99,7 @@ def _after(files: dict[str, bytes], folder: Path, promises: Promises, change: Ch
     for name, content in files.items():
         (folder / name).write_bytes(content)
     # The files are as they are on the disk: what is written from here on need not be synced.
-    settings = Settings(store={"url": f"sqlite:///{folder / DATABASE}", "synchronous": "NORMAL"})  # type: ignore[arg-type]
+    settings = ServiceSettings(store={"url": f"sqlite:///{folder / DATABASE}", "synchronous": "NORMAL"})  # type: ignore[arg-type]
     try:
         with Service(settings) as service:
             caught_up(service)

@@ -20,12 +20,13 @@ from benchmarks.service.load import PATTERN, Promises, client_of, under_load
 from benchmarks.service.proofs import broken, caught_up, counts, untold
 from benchmarks.service.serving import Served
 from vedette.service.service import Service
-from vedette.service.settings import Settings
+from vedette.service.settings import ServiceSettings
 
 READERS: Final = ("pull", "sse", "webhook")
 _SETTINGS: Final = {
     "VEDETTE_LIMITS__QUEUE": "2000",  # so small that the webhook, which goes one by one, falls behind and drops
     "VEDETTE_WEBHOOKS__ALLOW_PRIVATE": "true",
+    "VEDETTE_WEBHOOKS__PORTS": "any",
     "VEDETTE_WEBHOOKS__SCHEDULE": "[0.1, 0.1, 0.1, 0.1, 0.1, 0.1]",
 }
 
@@ -58,7 +59,7 @@ def tortured(kills: int, seed: int, seconds: float, url: str | None = None) -> d
         finally:
             service.stop()
         took = time.monotonic() - begin
-        settings = Settings(
+        settings = ServiceSettings(
             store={"url": url},  # type: ignore[arg-type]
             limits={"queue": int(_SETTINGS["VEDETTE_LIMITS__QUEUE"])},  # type: ignore[arg-type]
         )

@@ -12,9 +12,9 @@ from benchmarks.spark import data
 from benchmarks.spark.plan import Plan
 from benchmarks.spark.result import Ratio, Result
 from benchmarks.spark.spent import spent
-from vedette.covering.cover_set import Answer, CoveringSet
-from vedette.covering.covers import Settings
-from vedette.matching.subscriptions import schema_of
+from vedette.covering.cover_judge import CoverSettings
+from vedette.covering.cover_set import CoverAnswer, CoveringSet
+from vedette.filters.subscription_set import schema_of
 from vedette.schema.schema import Schema
 
 WORKLOADS = ("few", "stock", "apart")
@@ -22,15 +22,15 @@ WORKLOADS = ("few", "stock", "apart")
 
 def measure(plan: Plan) -> Result:
     """Both at every size, one after the other; before that Spark has had a set that counts for nothing."""
-    from vedette.spark.covering.jobs import Jobs
-    from vedette.spark.covering.rounds import Rounds
+    from vedette.spark.covering.cover_jobs import CoverJobs
+    from vedette.spark.covering.cover_rounds import CoverRounds
 
     result = Result("g", f"covering of {', '.join(f'{size:,}' for size in plan.cover)} subscriptions, workers warm")
     with data.started() as spark:
-        jobs = Jobs(spark)
+        jobs = CoverJobs(spark)
 
         def rounds(ids: Sequence[str], texts: Sequence[str], schema: Schema) -> tuple[list[Any], int]:
-            made = Rounds(jobs, CoveringSet(schema), schema, Settings())
+            made = CoverRounds(jobs, CoveringSet(schema), schema, CoverSettings())
             return list(made.answers(ids, texts)), made.judged_again
 
         rounds(*_subscriptions("stock", plan.cover_warm_up))
@@ -65,7 +65,7 @@ def _subscriptions(name: str, size: int) -> tuple[list[str], list[str], Schema]:
     return [f"s{number}" for number in range(size)], texts, schema_of(forms.schema(constraints.attributes))
 
 
-def _one_by_one(ids: Sequence[str], texts: Sequence[str], schema: Schema) -> list[Answer]:
+def _one_by_one(ids: Sequence[str], texts: Sequence[str], schema: Schema) -> list[CoverAnswer]:
     found = CoveringSet(schema)
     return [found.add(id_, text) for id_, text in zip(ids, texts, strict=True)]
 

@@ -16,10 +16,10 @@ from benchmarks.spark import data, lines
 from benchmarks.spark.plan import Plan
 from benchmarks.spark.result import Ratio, Result
 from benchmarks.spark.timing import in_turns
-from vedette.matching.matcher import Matcher
-from vedette.spark.match import match
+from vedette.filters.matcher import Matcher
+from vedette.spark.dataframe_match import match
 from vedette.spark.snapshots import ship
-from vedette.spark.worker import SEPARATOR
+from vedette.spark.texts import SEPARATOR
 
 AIM = 0.6
 MATCH = "match"

@@ -17,8 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 from benchmarks import bulk, forms
 from benchmarks.constants import Constraints, Op
 from benchmarks.workloads import WORKLOADS
-from vedette.matching.matcher import Matcher
-from vedette.spark.session import session
+from vedette.filters.matcher import Matcher
+from vedette.spark.spark_session import session
 
 W2 = WORKLOADS["W2"]
 COLUMNS = ("id", "symbol", "price", "volume")

@@ -15,7 +15,7 @@ from benchmarks.spark import data
 from benchmarks.spark.plan import Plan
 from benchmarks.spark.result import Ratio, Result
 from benchmarks.spark.timing import in_turns
-from vedette.spark.match import match
+from vedette.spark.dataframe_match import match
 from vedette.spark.snapshots import ship
 
 AIM = 100.0

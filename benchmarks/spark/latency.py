@@ -16,7 +16,7 @@ from benchmarks import forms
 from benchmarks.spark import data
 from benchmarks.spark.plan import Plan
 from benchmarks.spark.result import Result
-from vedette.spark.match import match
+from vedette.spark.dataframe_match import match
 from vedette.spark.snapshots import ship
 
 DISTINCT = 4096  # events; the stream repeats them

@@ -15,21 +15,25 @@ from benchmarks.spark import data
 from benchmarks.spark.plan import Plan
 from benchmarks.spark.result import Ratio, Result
 from benchmarks.spark.timing import in_turns
-from vedette.files.jsonl_events import json_chunks
-from vedette.files.lines import Lines
-from vedette.spark.lines import match_lines
-from vedette.spark.snapshots import Shipped
+from vedette.io.jsonl_events import json_chunks
+from vedette.io.text_lines import Lines
+from vedette.spark.engines import Sent
+from vedette.spark.lines import match_rows, rows_before
+from vedette.spark.readers import LineReader
+from vedette.spark.snapshots import ShippedSnapshot
 
 MATCH, PARSED, CROSSED = "lines: match", "lines: there, parsed, ids back", "lines: there and back"
 
 
-def compare(plan: Plan, spark: SparkSession, shipped: Shipped, result: Result) -> None:
+def compare(plan: Plan, spark: SparkSession, shipped: ShippedSnapshot, result: Result) -> None:
     """Rows and a ratio more for the result."""
     with tempfile.TemporaryDirectory(prefix="vedette-bench-") as folder:
         lines = _read(spark, data.write_lines(Path(folder) / "lines", plan.lines))
         seconds = in_turns(
             {
-                MATCH: lambda: data.to_nowhere(match_lines(lines, shipped)),  # which counts the lines first
+                MATCH: lambda: data.to_nowhere(
+                    match_rows(lines, partial(LineReader, before=rows_before(lines)), Sent(shipped.version, shipped))
+                ),  # which counts the lines first
                 PARSED: partial(data.to_nowhere, _parsed(lines)),
                 CROSSED: partial(data.to_nowhere, _crossed(lines)),
             },

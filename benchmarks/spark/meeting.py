@@ -15,9 +15,9 @@ from benchmarks.spark.plan import Plan
 from benchmarks.spark.result import Ratio, Result
 from benchmarks.spark.timing import in_turns
 from vedette.schema.schema import Schema
-from vedette.spark.meeting.facts import facts_of
 from vedette.spark.meeting.join import conditions, encoded, joined
 from vedette.spark.meeting.meet import meet, plan_of
+from vedette.spark.meeting.side_facts import facts_of
 
 AIM = 50.0
 ATTRIBUTES = ("x", "y", "z")

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from benchmarks.spark import data
 from benchmarks.spark.plan import Plan
 from benchmarks.spark.result import Ratio, Result
-from vedette.spark.match import match
+from vedette.spark.dataframe_match import match
 from vedette.spark.snapshots import ship
 
 _MIB = 1 << 20

@@ -25,9 +25,9 @@ from benchmarks.spark import data
 from benchmarks.spark.plan import Plan
 from benchmarks.spark.result import Ratio, Result
 from benchmarks.spark.spent import spent
-from vedette.matching.subscriptions import Subscriptions
-from vedette.prediction.stream import StreamMatcher
-from vedette.spark.match import match
+from vedette.engine.stream import StreamMatcher
+from vedette.engine.subscriptions import Subscriptions
+from vedette.spark.dataframe_match import match
 
 _KINDS = 50
 _SECOND = 1_000_000

@@ -20,9 +20,9 @@ from pyspark.sql import DataFrame, SparkSession
 from benchmarks.spark import data
 from benchmarks.spark.plan import Plan
 from benchmarks.spark.result import Ratio, Result
-from vedette.matching.subscriptions import Subscriptions
-from vedette.prediction.stream import StreamMatcher
-from vedette.spark.match import match
+from vedette.engine.stream import StreamMatcher
+from vedette.engine.subscriptions import Subscriptions
+from vedette.spark.dataframe_match import match
 from vedette.spark.types import schema_of
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"

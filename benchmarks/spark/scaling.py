@@ -58,7 +58,7 @@ def _child(plan: Plan, events: Path, tasks: int, cores: list[int]) -> float:
 
 def _alone(given: str) -> None:
     """What the process does."""
-    from vedette.spark.match import match
+    from vedette.spark.dataframe_match import match
     from vedette.spark.snapshots import ship
 
     said = json.loads(given)

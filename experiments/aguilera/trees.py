@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.report.tables import clocked
+from vedette.filters.tree import MatchingTree, TreeOptions
 from vedette.kernels.bundles import CodedBatch, PredicateTable
-from vedette.matching.tree import Tree, TreeOptions
 
 MATCHES = 100  # per event, whatever the number of subscriptions
 INDEXED = 3
@@ -114,7 +114,7 @@ def bound(values: int, attributes: int, subscriptions: int) -> float:
 
 def measure(variant: str, options: TreeOptions, space: Space, table: PredicateTable, events: CodedBatch) -> Row:
     """Nodes visited, time and space of one tree; events are matched one at a time, as in the paper."""
-    tree = Tree.build(table, space.attributes, events, options)
+    tree = MatchingTree.build(table, space.attributes, events, options)
     pairs, visits = tree.match_counting(events)
     _, without_forks = tree.match_counting(events, forks=False)
     count = events.ranks.shape[1]

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.liu.workload import Workload
-from vedette.kernels.plan_block import V_ID, V_MADE, Block, Problem, build, copies
-from vedette.kernels.plan_moves import FIRST, advance, begin
+from vedette.operators.kernels.plan_block import V_ID, V_MADE, PlanBlock, PlanProblem, build, copies
+from vedette.operators.kernels.plan_moves import FIRST, advance, begin
 from vedette.operators.planners import planner_number, problem
 from vedette.operators.suborder import chain_order
 
@@ -24,11 +24,11 @@ class Plan:
     """A planner that has been told all that does not depend on the event."""
 
     number: int
-    problem: Problem
-    nothing_known: Block  # of an event that is asked for everything
+    problem: PlanProblem
+    nothing_known: PlanBlock  # of an event that is asked for everything
 
     @classmethod
-    def of(cls, number: int, asked: Problem) -> Plan:
+    def of(cls, number: int, asked: PlanProblem) -> Plan:
         """Ready to begin."""
         everything = np.arange(asked.start.size - 1, dtype=np.int32)
         block = build(asked, np.array([0, everything.size], np.int64), everything)

@@ -19,12 +19,12 @@ from benchmarks.pattern_workloads import Sequences, Stream
 from experiments.report.findings import Figure, Finding, compared, partly
 from experiments.report.plots import finish, panels
 from experiments.report.tracking import track
-from vedette.composite.matcher import PatternMatcher
-from vedette.composite.outputs import Observations
-from vedette.matching.patterns import PatternRecord, Predict
-from vedette.prediction.context import Mode, Settings
-from vedette.prediction.evaluation import outcomes, probabilities
-from vedette.prediction.model import Model, train
+from vedette.filters.pattern_records import PatternRecord, Predict
+from vedette.patterns.forecasts.forecast_evaluation import outcomes, probabilities
+from vedette.patterns.forecasts.model import Model, train
+from vedette.patterns.forecasts.probability_table import ForecastSettings, Mode
+from vedette.patterns.matcher import PatternMatcher
+from vedette.patterns.outputs import Observations
 
 THRESHOLDS = tuple(round(0.1 * tenth, 1) for tenth in range(1, 10))
 MODES: tuple[Mode, ...] = ("paper", "first passage")
@@ -121,7 +121,7 @@ def figure_10(sizes: Sizes) -> list[Row]:
     tests = [observed(Stream(sequences, partial=partial, seed=62), records) for partial in sizes.partial]
     rows = []
     for mode in MODES:
-        settings = Settings(context=0, mode=mode)
+        settings = ForecastSettings(context=0, mode=mode)
         one, other = (train([seen.observations], records, settings) for seen in (uniform, gaussian))
         for n in track(f"Figure 10, {mode}", sizes.look_ahead):
             for test in tests:

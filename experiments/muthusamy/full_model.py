@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.prediction.context import Mode
+from vedette.patterns.forecasts.probability_table import Mode
 
 LIMITS_F = (50.0, 68.0, 86.0)  # 10, 20 and 30 degrees C: four categories
 CATEGORIES = 4

@@ -24,13 +24,13 @@ from experiments.muthusamy.output import shared
 from experiments.report.findings import Figure, Finding, beyond, compared, partly
 from experiments.report.plots import finish, panels, style
 from experiments.report.tracking import track
-from vedette.composite.matcher import PatternMatcher
-from vedette.matching.patterns import PatternRecord, Predict
-from vedette.prediction.context import Mode, Settings
-from vedette.prediction.evaluation import outcomes, probabilities
-from vedette.prediction.model import train
-from vedette.prediction.plot import calibration_plot
-from vedette.prediction.score import Score
+from vedette.filters.pattern_records import PatternRecord, Predict
+from vedette.patterns.forecasts.forecast_evaluation import outcomes, probabilities
+from vedette.patterns.forecasts.model import train
+from vedette.patterns.forecasts.plot import calibration_plot
+from vedette.patterns.forecasts.probability_table import ForecastSettings, Mode
+from vedette.patterns.forecasts.score import Score
+from vedette.patterns.matcher import PatternMatcher
 
 DAYS = "city_temperature_dayton/daily_1995_2014_324cities.parquet"
 FIRST_JUDGED = np.datetime64("2005-01-01")
@@ -45,11 +45,11 @@ RECORDS = [
     PatternRecord("wave", WAVE, None, Predict(WITHIN, THRESHOLD)),
     PatternRecord("wave with features", WAVE, None, Predict(WITHIN, THRESHOLD, WARMTH)),
 ]
-CHAINS: dict[str, tuple[int, Settings]] = {  # which record, and how it is forecast
-    "chain, paper": (0, Settings(context=0, mode="paper")),
-    "chain": (0, Settings(context=0)),
-    "chain, context": (0, Settings()),
-    "chain, context, features": (1, Settings()),
+CHAINS: dict[str, tuple[int, ForecastSettings]] = {  # which record, and how it is forecast
+    "chain, paper": (0, ForecastSettings(context=0, mode="paper")),
+    "chain": (0, ForecastSettings(context=0)),
+    "chain, context": (0, ForecastSettings()),
+    "chain, context, features": (1, ForecastSettings()),
 }
 FULL: dict[str, Mode] = {"full model, paper": "paper", "full model": "first passage"}
 PEER = "streak table"

@@ -18,13 +18,13 @@ import pyarrow.parquet as pq
 from experiments.muthusamy.output import shared
 from experiments.report.findings import Figure, Finding, beyond
 from experiments.report.plots import style
-from vedette.composite.matcher import PatternMatcher
-from vedette.matching.patterns import PatternRecord, Predict
-from vedette.prediction.context import Settings
-from vedette.prediction.evaluation import outcomes, probabilities
-from vedette.prediction.model import train
-from vedette.prediction.plot import calibration_plot
-from vedette.prediction.score import Score
+from vedette.filters.pattern_records import PatternRecord, Predict
+from vedette.patterns.forecasts.forecast_evaluation import outcomes, probabilities
+from vedette.patterns.forecasts.model import train
+from vedette.patterns.forecasts.plot import calibration_plot
+from vedette.patterns.forecasts.probability_table import ForecastSettings
+from vedette.patterns.forecasts.score import Score
+from vedette.patterns.matcher import PatternMatcher
 
 LINES = "logins/ssh_events.parquet"
 SESSIONS = "logins/cowrie_sessions.parquet"
@@ -35,11 +35,11 @@ BREAK_IN = f"{_FAILED} ; {_FAILED} ; {_FAILED} ; [login_success > 0] by src_ip w
 WITHIN = 5
 THRESHOLD = 0.5
 FEATURES = ("login_failed > 1", "login_failed > 3", "duration > 5.0", "duration > 30.0")
-FORECASTS: dict[str, tuple[int, Settings]] = {  # which record, and how it is forecast
-    "chain, paper": (0, Settings(context=0, mode="paper")),
-    "chain": (0, Settings(context=0)),
-    "chain, context": (0, Settings()),
-    "chain, context, features": (1, Settings()),
+FORECASTS: dict[str, tuple[int, ForecastSettings]] = {  # which record, and how it is forecast
+    "chain, paper": (0, ForecastSettings(context=0, mode="paper")),
+    "chain": (0, ForecastSettings(context=0)),
+    "chain, context": (0, ForecastSettings()),
+    "chain, context, features": (1, ForecastSettings()),
 }
 PEER = "always the same"
 

@@ -19,10 +19,10 @@ from experiments.report.findings import Figure, Finding, compared, partly
 from experiments.report.plots import finish, panels
 from experiments.report.tables import clocked
 from experiments.report.tracking import gather
-from vedette.composite.graph import Graph
-from vedette.composite.machines import Numbers
-from vedette.composite.step import step
-from vedette.kernels import runs
+from vedette.patterns.graph import Graph
+from vedette.patterns.kernels import runs
+from vedette.patterns.machines import PatternNumbering
+from vedette.patterns.pattern_step import step
 
 STREAMS = 5  # over which transitions by pool are averaged
 
@@ -75,7 +75,9 @@ def unmerged_states(sequences: Sequences) -> int:
     return sequences.patterns * (sequences.length - 1)
 
 
-def _measured(panel: str, sequences: Sequences, merged: Graph, numbers: Numbers, events: int, gaussian: bool) -> Row:
+def _measured(
+    panel: str, sequences: Sequences, merged: Graph, numbers: PatternNumbering, events: int, gaussian: bool
+) -> Row:
     batch = read(numbers, Stream(sequences, gaussian=gaussian).events(events))
     begun = runs.empty(merged.registers, merged.variables)
     step(merged, begun, batch.slice(0, min(100, batch.size)), cap=UNCAPPED)  # the kernel is loaded

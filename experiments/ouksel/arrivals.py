@@ -15,9 +15,9 @@ import numpy as np
 
 from benchmarks.micro.covering import Question
 from experiments.ouksel.workload import as_filter
-from vedette.covering.conflict import Bounds
+from vedette.covering.box_decision import DecisionMethod, decide
+from vedette.covering.conflict_table import ConflictTable
 from vedette.covering.cover_set import CoveringSet
-from vedette.covering.decide import Asked, decide
 
 ERROR = 1e-6
 GUESSES = 100_000  # at most, for one decision
@@ -27,9 +27,9 @@ GUESSES = 100_000  # at most, for one decision
 class Growing:
     """Active subscriptions as they arrive."""
 
-    method: Asked
-    low: Bounds
-    high: Bounds
+    method: DecisionMethod
+    low: ConflictTable
+    high: ConflictTable
     active: list[int] = field(default_factory=list)  # after each arrival
     wrong: int = 0
     uncertain: int = 0
@@ -50,7 +50,7 @@ class Growing:
         return self
 
 
-def questions(low: Bounds, high: Bounds, active: Sequence[int], every: int) -> list[Question]:
+def questions(low: ConflictTable, high: ConflictTable, active: Sequence[int], every: int) -> list[Question]:
     """What is asked of every so many arrivals: whether those that are active then cover it."""
     becomes = np.flatnonzero(np.diff(active, prepend=0))
     return [
@@ -60,7 +60,7 @@ def questions(low: Bounds, high: Bounds, active: Sequence[int], every: int) -> l
     ]
 
 
-def covering_set(low: Bounds, high: Bounds) -> tuple[int, int, float]:
+def covering_set(low: ConflictTable, high: ConflictTable) -> tuple[int, int, float]:
     """What the product's covering set leaves active, where it is not certain, and seconds, reading filters included."""
     filters = [as_filter(*bounds) for bounds in zip(low, high, strict=True)]
     begin = time.process_time()

@@ -10,8 +10,8 @@ from experiments.ouksel.timing import timed
 from experiments.ouksel.workload import SETTINGS, Setting, subscriptions
 from experiments.report.tables import clocked
 from experiments.report.tracking import track
-from vedette.covering.decide import decide
-from vedette.covering.paper import algorithm_4
+from vedette.covering.box_decision import decide
+from vedette.covering.paper_algorithm import algorithm_4
 
 PRINTED = {10: ("15 %", "< 10 %"), 15: ("15 %", "< 10 %"), 20: ("< 50 %", "33 %")}  # pairwise and group, at 5,000
 

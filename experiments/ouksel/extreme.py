@@ -15,7 +15,7 @@ from experiments.report.findings import Figure, Finding, beyond, compared, partl
 from experiments.report.plots import finish, panels
 from experiments.report.tables import only
 from experiments.report.tracking import gather
-from vedette.covering.decide import Decision, decide
+from vedette.covering.box_decision import BoxDecision, decide
 
 CANDIDATES, ATTRIBUTES = 50, 5
 ERRORS = (1e-3, 1e-6, 1e-10)
@@ -49,7 +49,7 @@ class Row:
     proved: int
 
 
-def outside(question: Question, decision: Decision) -> bool:
+def outside(question: Question, decision: BoxDecision) -> bool:
     """Whether the witness is a point of the box that no candidate has."""
     if decision.witness is None:
         return False
@@ -79,7 +79,7 @@ def measure(cut_along: str, gap: float, runs: int) -> list[Row]:
     ]
 
 
-def _sampled(asked: Sequence[Question], error: float) -> list[Decision]:
+def _sampled(asked: Sequence[Question], error: float) -> list[BoxDecision]:
     return [decide(*question, method="sampling", error=error, seed=seed) for seed, question in enumerate(asked)]
 
 

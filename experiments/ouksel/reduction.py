@@ -13,9 +13,9 @@ from experiments.ouksel.scenarios import ANYWHERE, FROM_A_SIDE, NON_COVER, REDUN
 from experiments.ouksel.timing import timed
 from experiments.report.tables import clocked
 from experiments.report.tracking import track
-from vedette.covering.conflict import minimized_cover_set
-from vedette.covering.decide import decide
-from vedette.covering.paper import algorithm_4
+from vedette.covering.box_decision import decide
+from vedette.covering.conflict_table import minimized_cover_set
+from vedette.covering.paper_algorithm import algorithm_4
 from vedette.covering.sampling import guesses_needed, witness_probability
 
 ERROR = 1e-10

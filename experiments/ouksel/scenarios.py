@@ -20,9 +20,9 @@ import numpy as np
 
 from benchmarks.micro import covering as anywhere
 from benchmarks.micro.covering import SIDE, Question, Random
-from vedette.covering.conflict import Bounds
+from vedette.covering.conflict_table import ConflictTable
 
-Boxes = tuple[Bounds, Bounds]
+Boxes = tuple[ConflictTable, ConflictTable]
 REACH = 0.7  # of the box, from one of its sides
 GAP = 0.05  # of the first attribute, where the box is not covered
 _OVERLAP = 0.5  # at most, of a slice's width: how far it reaches into the next one

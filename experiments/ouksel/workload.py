@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vedette.covering.conflict import Bounds
+from vedette.covering.conflict_table import ConflictTable
 
 VALUES = 10_000
 _CENTRE, _WIDTH, _DEVIATION = 300.0, 2_000.0, 500.0
@@ -36,7 +36,7 @@ class Setting:
 SETTINGS = (Setting(10, 10), Setting(15, 15), Setting(15, 11), Setting(20, 20))
 
 
-def subscriptions(setting: Setting, count: int, seed: int = 1) -> tuple[Bounds, Bounds]:
+def subscriptions(setting: Setting, count: int, seed: int = 1) -> tuple[ConflictTable, ConflictTable]:
     """Boxes, a row each; all values of an attribute where it was not drawn."""
     random = np.random.default_rng(seed)
     shape = count, setting.attributes
@@ -51,7 +51,7 @@ def subscriptions(setting: Setting, count: int, seed: int = 1) -> tuple[Bounds, 
     return np.where(chosen, low, 0), np.where(chosen, high, VALUES)
 
 
-def as_filter(low: Bounds, high: Bounds) -> str:
+def as_filter(low: ConflictTable, high: ConflictTable) -> str:
     """The same as a subscriber writes it: an attribute of which any value will do is not mentioned."""
     ranges = (
         f"x{number} between {least} and {most - 1}"

@@ -19,9 +19,9 @@ from pyarrow.json import ParseOptions, ReadOptions, read_json
 from benchmarks.peers.protocol import Asked
 from benchmarks.peers.python_driver import main
 from benchmarks.peers.vedette_matcher import SAMPLE
-from vedette.kernels.rows import Rows
-from vedette.matching.matcher import Matcher
-from vedette.matching.subscriptions import Subscriptions
+from vedette.engine.subscriptions import Subscriptions
+from vedette.filters.kernels.match_rows import MatchRows
+from vedette.filters.matcher import Matcher
 from vedette.version import __version__
 
 _TYPES = {"strings": "list<string>"}
@@ -79,7 +79,7 @@ class Vedette:
             parse_options=ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
         )
 
-    def match_all(self, events: Any) -> list[Rows]:
+    def match_all(self, events: Any) -> list[MatchRows]:
         """Many at once."""
         return [self.matcher.match_rows(events[at : at + _BATCH]) for at in range(0, len(events), _BATCH)]
 

@@ -1,0 +1,1 @@
+"""Figures about the source of Vedette, for those who change it: sizes, imports, names, complexity."""
