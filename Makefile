@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-connectors test-kafka test-kills test-tables test-thorough bench bench-peers bench-service bench-spark experiments lint maven quick-java setup clean torture \
+.PHONY: demo check figures modules test test-connectors test-kafka test-kills test-tables test-thorough bench bench-peers bench-service bench-spark experiments lint maven quick-java setup clean torture \
         warm-kernels warm-numbers warm-texts
 
 demo: $(VENV)/.demo-installed
@@ -15,6 +15,19 @@ test: setup
 	@$(MAKE) --no-print-directory -j 3 quick-java warm-kernels lint
 	@$(BIN)/python -m pytest -n 2 --dist worksteal
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m interpreted
+
+# What can be known in three minutes: style, types, layers, and the tests that need no Spark, service or browser.
+check: setup
+	@$(MAKE) --no-print-directory -j 2 warm-kernels lint
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark and not service and not browser"
+
+# The page of figures about the source, docs/contributing/figures.md; TIME="check test" measures those two before.
+figures: setup
+	@$(BIN)/python -m benchmarks.house $(addprefix --time ,$(TIME))
+
+# The list of all modules, docs/contributing/modules.md, from their docstrings: after one was added, moved or described.
+modules: setup
+	@$(BIN)/python -m benchmarks.house.modules
 
 # What `make test` leaves out because other tests prove it more quickly: more kinds of files, more seeds, more jobs.
 test-thorough: setup quick-java
@@ -77,11 +90,17 @@ bench-spark: setup
 bench-service: setup
 	@$(BIN)/python -m benchmarks.service
 
-# The service is killed a hundred times while it is published to, the power goes a hundred times, the disk is full.
+# Transactions of the service fail one by one; it is killed a hundred times while it is published to, the power goes a
+# hundred times, the disk is full; somebody unknown abuses it over raw sockets; bits are flipped in whatever is stored.
 torture: setup
+	@$(BIN)/python -m benchmarks.service.failed_transactions --rounds 500
 	@$(BIN)/python -m benchmarks.service.torture --kills 100
 	@$(BIN)/python -m benchmarks.service.power_cut --cuts 100
 	@$(BIN)/python -m benchmarks.service.full_disk
+	@$(BIN)/python -m benchmarks.service.raw_sockets
+	@$(BIN)/python -m benchmarks.service.planted
+	@$(BIN)/python -m benchmarks.service.endless
+	@$(BIN)/python -m benchmarks.damage --flips 10000 --database 200
 
 setup: $(VENV)/.installed
 
