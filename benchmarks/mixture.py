@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,7 @@ from benchmarks.tables import short, table
 SCHEMA = {"id": "string", "time": "timestamp", "user": "int", "kind": "string", "price": "float", "size": "int"}
 KINDS = [f"k{number}" for number in range(50)]
 USERS = 200
+_SUBSCRIBING = 64  # subscribers at a time
 OPERATORS = '''
 """Operators that are quick, so that what is measured is the way to them."""
 
@@ -140,19 +142,22 @@ def as_table(some: Sequence[Mapping[str, Any]]) -> pa.Table:
 
 
 class Place:
-    """Where files of the benchmark are."""
+    """Where files of the benchmark are, and the engines: each set is compiled once, for all hosts that take engines."""
 
-    def __init__(self, folder: Path, sizes: Sizes) -> None:
-        self.folder, self.sizes = folder, sizes
+    def __init__(self, folder: Path, sizes: Sizes, open_: ExitStack) -> None:
+        self.folder, self.sizes, self._open = folder, sizes, open_
+        self._engines: dict[int, vd.Engine] = {}
         self.operators_file = folder / "operators_of_benchmark.py"
         self.operators_file.write_text(OPERATORS)
         self.operators = vd.Operators.read(self.operators_file)
 
     def compiled(self, records: Sequence[Mapping[str, Any]]) -> vd.Engine:
         """An engine of them."""
-        subscriptions = vd.Subscriptions(SCHEMA)
-        subscriptions.add_many(records)
-        return subscriptions.compile(operators=self.operators)
+        if id(records) not in self._engines:
+            subscriptions = vd.Subscriptions(SCHEMA)
+            subscriptions.add_many(records)
+            self._engines[id(records)] = self._open.enter_context(subscriptions.compile(operators=self.operators))
+        return self._engines[id(records)]
 
 
 # A host takes a set and gives what is to be timed, which says how many matches it told.
@@ -162,14 +167,16 @@ Host = Callable[[Place, Sequence[Mapping[str, Any]], ExitStack], tuple[Told, int
 
 def in_a_batch(place: Place, records: Sequence[Mapping[str, Any]], open_: ExitStack) -> tuple[Told, int]:
     """`stream.process(an Arrow table)`."""
-    engine = open_.enter_context(place.compiled(records))
+    del open_
+    engine = place.compiled(records)
     given = as_table(events(place.sizes.events))
     return lambda: engine.stream().process(given).num_rows, len(given)
 
 
 def one_by_one(place: Place, records: Sequence[Mapping[str, Any]], open_: ExitStack) -> tuple[Told, int]:
     """`stream.process_one(a dict)`."""
-    engine = open_.enter_context(place.compiled(records))
+    del open_
+    engine = place.compiled(records)
     given = events(place.sizes.single)
 
     def told() -> int:
@@ -230,8 +237,11 @@ def service(place: Place, records: Sequence[Mapping[str, Any]], open_: ExitStack
     )
     running = open_.enter_context(Service(settings))
     tenant = running.tenants.add("acme")
-    for record in records:
-        running.registry.subscribe(tenant, SubscriptionRequest(record["when"]))
+    # Many at a time, as by many connections: those who wait are written down together.
+    with ThreadPoolExecutor(_SUBSCRIBING) as threads:
+        asked = (SubscriptionRequest(record["when"]) for record in records)
+        for _ in threads.map(lambda one: running.registry.subscribe(tenant, one), asked):
+            pass
     rounds = iter(range(1_000))
 
     def notified() -> int:
@@ -275,11 +285,13 @@ class Spark:
     def batch(self, place: Place, records: Sequence[Mapping[str, Any]], open_: ExitStack) -> tuple[Told, int]:
         """`vd.spark.match` of a table."""
         session, path, count = self._frame(place)
-        found = self._matched(session.read.parquet(path), place, records, open_)
+        del open_
+        found = self._matched(session.read.parquet(path), place, records)
         return lambda: int(found.count()), count
 
     def stream(self, place: Place, records: Sequence[Mapping[str, Any]], open_: ExitStack) -> tuple[Told, int]:
         """`vd.spark.match` of a stream, all that is there at once."""
+        del open_
         session, path, count = self._frame(place)
         folder = Path(tempfile.mkdtemp(dir=place.folder))
         (folder / "in").mkdir()
@@ -287,7 +299,7 @@ class Spark:
         schema = session.read.parquet(path).schema
 
         def told() -> int:
-            found = self._matched(session.readStream.schema(schema).parquet(str(folder / "in")), place, records, open_)
+            found = self._matched(session.readStream.schema(schema).parquet(str(folder / "in")), place, records)
             counts: list[int] = []
             checkpoint = tempfile.mkdtemp(dir=folder)
             query = (
@@ -301,9 +313,10 @@ class Spark:
 
         return told, count
 
-    def _matched(self, frame: Any, place: Place, records: Sequence[Mapping[str, Any]], open_: ExitStack) -> Any:
-        engine = open_.enter_context(place.compiled(records))
-        return vd.spark.match(frame, engine, keep="id", schema=SCHEMA, operators=str(place.operators_file))
+    def _matched(self, frame: Any, place: Place, records: Sequence[Mapping[str, Any]]) -> Any:
+        return vd.spark.match(
+            frame, place.compiled(records), keep="id", schema=SCHEMA, operators=str(place.operators_file)
+        )
 
 
 def hosts() -> Mapping[str, Host]:
@@ -354,10 +367,11 @@ def main() -> None:
     given = sets(sizes)
     rows = []
     folder: AbstractContextManager[str] = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-    with folder as path:
+    with folder as path, ExitStack() as open_:
+        place = Place(Path(path), sizes, open_)
         for name in asked.hosts:
             with console.status(name):
-                rows.append(measure(name, known[name], Place(Path(path), sizes), given, asked.repetitions, clock))
+                rows.append(measure(name, known[name], place, given, asked.repetitions, clock))
             console.print(shown([rows[-1]]) if sys.stdout.isatty() else f"{rows[-1]}")
     console.print(shown(rows))
 

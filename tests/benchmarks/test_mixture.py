@@ -15,8 +15,8 @@ SIZES = Sizes(filters=20, calls=50, patterns=10, events=100, single=100, publish
 @pytest.mark.parametrize("name", ["single", "live", "command line", "service"])
 def test_hosts_tell_as_much_as_a_batch(name: str, tmp_path: Path) -> None:
     records = sets(SIZES)["mixture"]
-    place = Place(tmp_path, SIZES)
     with ExitStack() as open_:
+        place = Place(tmp_path, SIZES, open_)
         batch, host = (hosts()[each](place, records, open_) for each in ("batch", name))
         assert host[0]() == batch[0]() > 0
         assert host[1] == batch[1] == SIZES.events
@@ -24,7 +24,9 @@ def test_hosts_tell_as_much_as_a_batch(name: str, tmp_path: Path) -> None:
 
 def test_parts_stand_beside_the_whole(tmp_path: Path) -> None:
     ticks = iter(range(10_000))
-    row = measure("batch", hosts()["batch"], Place(tmp_path, SIZES), sets(SIZES), 1, lambda: float(next(ticks)))
+    with ExitStack() as open_:
+        place = Place(tmp_path, SIZES, open_)
+        row = measure("batch", hosts()["batch"], place, sets(SIZES), 1, lambda: float(next(ticks)))
     assert (row.filters, row.calls, row.patterns, row.mixture) == (1, 1, 1, 1)
     assert row.ratio == pytest.approx(1 / 3)
     assert [column.header for column in shown([row]).columns][-1] == "mixture / its parts"
