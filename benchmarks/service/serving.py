@@ -21,8 +21,11 @@ ADMIN = "admin-of-the-benchmark"
 class Served:
     """A service that runs, or ran."""
 
-    def __init__(self, folder: Path, settings: Mapping[str, str], port: int | None = None) -> None:
+    def __init__(
+        self, folder: Path, settings: Mapping[str, str], port: int | None = None, checkout: Path | None = None
+    ) -> None:
         self.folder = folder
+        self._checkout = checkout  # whose code it runs; None: the one that measures
         self.port = port or _free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._settings = settings
@@ -37,6 +40,8 @@ class Served:
             "VEDETTE_TELEMETRY__LEVEL": "warning",
             **self._settings,
         }
+        if self._checkout is not None:
+            environment["PYTHONPATH"] = str(self._checkout.resolve() / "src")
         log = (self.folder / "service.log").open("ab")
         command = [sys.executable, "-m", "vedette", "serve"]
         self._process = subprocess.Popen(command, env=environment, cwd=self.folder, stderr=log, stdout=log)
@@ -70,6 +75,23 @@ class Served:
             if line.startswith("VmRSS:"):
                 return int(line.split()[1]) * 1024
         return 0
+
+    def cpu(self) -> float:
+        """The seconds of CPU that it has used, with the processes that it started."""
+        assert self._process is not None
+        parents: dict[int, int] = {}
+        used: dict[int, float] = {}
+        for one in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                fields = one.read_text().rpartition(")")[2].split()
+            except OSError:  # it has just ended
+                continue
+            pid = int(one.parent.name)
+            parents[pid], used[pid] = int(fields[1]), sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+        mine = [self._process.pid]
+        for pid in mine:  # grows while it is walked
+            mine += [child for child, parent in parents.items() if parent == pid]
+        return sum(used[pid] for pid in mine)
 
     def tenant(self, name: str = "bench") -> str:
         """A tenant's key."""

@@ -16,9 +16,9 @@ from sqlalchemy.exc import DataError, OperationalError
 from tests.service.running import MEASURES
 from vedette.errors import InputError
 from vedette.service import journal as journal_module
-from vedette.service.accepted_events import AcceptedEvent, AcceptedEvents
+from vedette.service.accepted_events import AcceptedBuffer, AcceptedEvents
 from vedette.service.errors import StoreBusy, StoreFailed
-from vedette.service.incoming_events import read
+from vedette.service.incoming_events import IncomingEvent, read
 from vedette.service.journal import AcceptedBatch, Journal
 from vedette.service.storage import bulk_insert
 from vedette.service.storage.schema_migration import migrate
@@ -53,9 +53,9 @@ def test_whoever_comes_meanwhile_is_written_down_with_the_others(
     inserted: list[int] = []
     plainly = bulk_insert.insert
 
-    def insert(connection: Any, table: sa.Table, rows: Sequence[Any], *, new_only: bool) -> None:
+    def insert(connection: Any, table: sa.Table, columns: Any, rows: Sequence[Any], *, new_only: bool) -> None:
         inserted.append(len(rows))
-        plainly(connection, table, rows, new_only=new_only)
+        plainly(connection, table, columns, rows, new_only=new_only)
 
     monkeypatch.setattr(bulk_insert, "insert", insert)
     waiting = [published(journal, *ids) for ids in (("a", "b"), ("c",), ("b", "d"), (), ("a",))]
@@ -78,9 +78,9 @@ def test_the_mistake_of_one_is_not_that_of_others(
 ) -> None:
     plainly = bulk_insert.insert
 
-    def insert(connection: Any, table: sa.Table, rows: Sequence[Any], *, new_only: bool) -> None:
-        plainly(connection, table, rows, new_only=new_only)
-        if any(row["id"] == "bad" for row in rows):
+    def insert(connection: Any, table: sa.Table, columns: Any, rows: Sequence[Any], *, new_only: bool) -> None:
+        plainly(connection, table, columns, rows, new_only=new_only)
+        if any("bad" in row for row in rows):
             raise DataError("insert", {}, Exception("a text with a NUL"))
 
     monkeypatch.setattr(bulk_insert, "insert", insert)
@@ -154,41 +154,47 @@ def test_a_database_that_ends_tells_all_who_wait(store: Store, journal: Journal)
 # ---------------------------------------------------------------- in memory
 
 
-def fresh(*numbers: int, size: int = 1) -> list[AcceptedEvent]:
-    return [AcceptedEvent(number, str(number), {"n": number}, b"x" * size, None, 0) for number in numbers]
+def fresh(*numbers: int, size: int = 1) -> AcceptedEvents:
+    events = [IncomingEvent("", str(number), {"n": number}, b"x" * size) for number in numbers]
+    return AcceptedEvents(numbers, events, None, 0)
+
+
+def taken(kept: AcceptedBuffer, stream: str, after: int, upto: int, limit: int) -> list[int] | None:
+    found = kept.take(stream, after, upto, limit)
+    return None if found is None else [number for each in found for number in each.numbers]
 
 
 def test_what_was_taken_is_gone_and_streams_are_apart() -> None:
-    kept = AcceptedEvents()
+    kept = AcceptedBuffer()
     kept.begin(10)
     kept.put("a", fresh(11, 13))
     kept.put("b", fresh(12))
     kept.put("a", fresh(14, 15))
-    assert kept.take("a", 9, 15, 10) is None  # event 10 is on the disk only
-    assert [one.number for one in kept.take("a", 10, 14, 2) or ()] == [11, 13]
-    assert [one.number for one in kept.take("a", 13, 14, 9) or ()] == [14]
-    assert [one.number for one in kept.take("b", 10, 15, 9) or ()] == [12]
-    assert kept.take("c", 10, 15, 9) == []
-    assert [one.number for one in kept.take("a", 14, 15, 9) or ()] == [15]
+    assert taken(kept, "a", 9, 15, 10) is None  # event 10 is on the disk only
+    assert taken(kept, "a", 10, 14, 2) == [11, 13]
+    assert taken(kept, "a", 13, 14, 9) == [14]
+    assert taken(kept, "b", 10, 15, 9) == [12]
+    assert taken(kept, "c", 10, 15, 9) == []
+    assert taken(kept, "a", 14, 15, 9) == [15]
 
 
 @pytest.mark.parametrize("limits", [{"most_bytes": 100}, {"most": 3}])
 def test_there_is_room_for_so_many_and_then_they_are_read_from_the_disk(limits: dict[str, int]) -> None:
-    kept = AcceptedEvents(**limits)
+    kept = AcceptedBuffer(**limits)
     kept.put("a", fresh(1, 2, size=30))
-    assert len(kept.take("a", 0, 1, 9) or ()) == 1  # makes room for one
+    assert taken(kept, "a", 0, 1, 9) == [1]  # makes room for one
     kept.put("b", fresh(3, 4, size=30))
-    assert [one.number for one in kept.take("b", 2, 4, 9) or ()] == [3, 4]
+    assert taken(kept, "b", 2, 4, 9) == [3, 4]
     kept.put("b", fresh(5, 6, 7, size=30))
-    assert kept.take("a", 1, 7, 9) is None
-    assert kept.take("b", 6, 7, 9) is None
-    assert kept.take("b", 7, 7, 9) == []
+    assert taken(kept, "a", 1, 7, 9) is None
+    assert taken(kept, "b", 6, 7, 9) is None
+    assert taken(kept, "b", 7, 7, 9) == []
     kept.put("b", fresh(8))
-    assert [one.number for one in kept.take("b", 7, 8, 9) or ()] == [8]
+    assert taken(kept, "b", 7, 8, 9) == [8]
 
 
 def test_what_does_not_fit_into_memory_is_matched_from_the_disk(store: Store, journal: Journal) -> None:
-    journal._fresh = AcceptedEvents(most=2)
+    journal._fresh = AcceptedBuffer(most=2)
     journal._fresh.begin(0)
     store.start()
     for id_ in "abcde":

@@ -10,8 +10,7 @@ import base64
 import re
 import secrets
 import time
-import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
@@ -28,6 +27,9 @@ LINES: Final = ("application/x-ndjson", "application/jsonl", "application/jsonli
 _REQUIRED: Final = ("id", "source", "type")
 _NAME: Final = re.compile(r"[a-z0-9]{1,64}\Z")
 _LONGEST_ID: Final = 512
+_RANDOM: Final = 20  # hexadecimal digits of an id
+_VARIANTS: Final = "89ab"
+_NESTED: Final = frozenset({dict, list})
 
 
 class IncomingEvent(NamedTuple):
@@ -51,7 +53,7 @@ def read(body: bytes, content_type: str, headers: Mapping[str, str], measures: E
     """The events of a request; InputError says which one is invalid and why, TooLarge which one is too large."""
     media = content_type.partition(";")[0].strip().lower()
     if "ce-specversion" in headers:
-        return [_checked(_binary(body, media, headers), 0, measures, cloud=True)]
+        return [_checked(_binary(body, media, headers), 0, measures, _new_ids(1), cloud=True)]
     if media.startswith("application/cloudevents") and not media.endswith("+json"):
         raise InputError(f"CloudEvents in {media} are not read\nHint: send them as {STRUCTURED} or {BATCH}")
     found = _lines(body, measures) if media in LINES else _json(body)
@@ -62,8 +64,8 @@ def read(body: bytes, content_type: str, headers: Mapping[str, str], measures: E
         raise TooLarge(
             f"a batch of {len(events):,} events: the limit is {measures.batch_events:,}\nHint: send several batches"
         )
-    cloud = media in (STRUCTURED, BATCH)
-    return [_checked(event, number, measures, cloud=cloud) for number, event in enumerate(events)]
+    cloud, new_ids = media in (STRUCTURED, BATCH), _new_ids(len(events))
+    return [_checked(event, number, measures, new_ids, cloud=cloud) for number, event in enumerate(events)]
 
 
 def _json(body: bytes) -> Any:
@@ -103,40 +105,43 @@ def _binary(body: bytes, media: str, headers: Mapping[str, str]) -> dict[str, An
     return event
 
 
-def _checked(event: Any, number: int, measures: EventLimits, *, cloud: bool) -> IncomingEvent:
-    where = f"event {number}"
+def _checked(event: Any, number: int, measures: EventLimits, new_ids: Iterator[str], *, cloud: bool) -> IncomingEvent:
     if not isinstance(event, dict):
-        raise InputError(f'{where} is {_called(event)}, not an object\nHint: e.g. {{"price": 119.5}}')
+        raise InputError(f'event {number} is {_called(event)}, not an object\nHint: e.g. {{"price": 119.5}}')
     cloud = cloud or "specversion" in event
     if cloud:
-        _check_cloud_event(event, where)
+        _check_cloud_event(event, f"event {number}")
         open_cloud_event(event)
     if is_nested_deeper(event, measures.depth):
-        raise TooLarge(f"{where} is nested more than {measures.depth} levels deep\nHint: make it flatter")
+        raise TooLarge(f"event {number} is nested more than {measures.depth} levels deep\nHint: make it flatter")
     id_ = event.get("id")
     if id_ is None:
-        id_ = event["id"] = _new_id()
+        id_ = event["id"] = next(new_ids)
     id_ = id_ if isinstance(id_, str) else json_text(id_)
     if not id_ or len(id_) > _LONGEST_ID or "\0" in id_:
-        raise InputError(f"{where} has an id that is empty or longer than {_LONGEST_ID} characters")
+        raise InputError(f"event {number} has an id that is empty or longer than {_LONGEST_ID} characters")
     source = str(event["source"]) if cloud else ""
     if len(source) > _LONGEST_ID:
-        raise InputError(f"{where} has a source that is longer than {_LONGEST_ID} characters")
+        raise InputError(f"event {number} has a source that is longer than {_LONGEST_ID} characters")
     try:
         body = orjson.dumps(event)
     except TypeError as error:
-        raise InputError(f"{where} cannot be written as JSON: {error}") from None
+        raise InputError(f"event {number} cannot be written as JSON: {error}") from None
     if len(body) > measures.event_bytes:
-        raise TooLarge(f"{where} has {len(body):,} bytes: the limit is {measures.event_bytes:,}")
+        raise TooLarge(f"event {number} has {len(body):,} bytes: the limit is {measures.event_bytes:,}")
     return IncomingEvent(source, id_, event, body)
 
 
-def _new_id() -> str:
-    """A UUID of version 7 (RFC 9562): it begins with the time, so that the index of ids grows at its end only."""
-    moment = time.time_ns() // 1_000_000
-    whole = moment << 80 | secrets.randbits(80)
-    whole = whole & ~(0xF << 76) | 0x7 << 76  # version
-    return str(uuid.UUID(int=whole & ~(0x3 << 62) | 0x2 << 62))  # variant
+def _new_ids(count: int) -> Iterator[str]:
+    """UUIDs of version 7 (RFC 9562): they begin with the time, so that the index of ids grows at its end only.
+
+    The random bits of all are asked for at once, and only if there is need of any.
+    """
+    moment = f"{time.time_ns() // 1_000_000:012x}"
+    head, random = f"{moment[:8]}-{moment[8:]}-7", secrets.token_hex(count * _RANDOM // 2)
+    for at in range(0, count * _RANDOM, _RANDOM):
+        variant = _VARIANTS[int(random[at + 3], 16) % 4]
+        yield f"{head}{random[at : at + 3]}-{variant}{random[at + 4 : at + 7]}-{random[at + 7 : at + 19]}"
 
 
 def _check_cloud_event(event: Mapping[str, Any], where: str) -> None:
@@ -158,6 +163,8 @@ def _check_cloud_event(event: Mapping[str, Any], where: str) -> None:
 
 def is_nested_deeper(value: Any, depth: int) -> bool:
     """Whether JSON is nested more deeply than `depth`; works without recursion."""
+    if depth and isinstance(value, dict) and _NESTED.isdisjoint(map(type, value.values())):
+        return False  # as most events are
     level = [value]
     for _ in range(depth):
         level = [

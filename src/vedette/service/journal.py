@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future
-from operator import itemgetter
+from itertools import accumulate, islice
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -15,26 +15,30 @@ from sqlalchemy.exc import DataError
 
 from vedette.errors import InputError
 from vedette.service import clock
-from vedette.service.accepted_events import AcceptedEvent, AcceptedEvents
+from vedette.service.accepted_events import AcceptedBuffer, AcceptedEvents
 from vedette.service.errors import StoreBusy, StoreDamaged
 from vedette.service.incoming_events import IncomingEvent
 from vedette.service.storage import bulk_insert
 from vedette.service.storage.row_checksums import event_sums
-from vedette.service.storage.store import WAITING, Store, translated_failures
+from vedette.service.storage.store import WAITING, Savepoint, Store, translated_failures
 from vedette.service.storage.tables import events
 from vedette.service.stream_engine import JournalBatch
 
 NOBODY: Final = ""  # who publishes without a key: no tenant has this name
-_IDENTITY: Final = ("stream", "tenant", "source", "id")  # columns that identify an event
-_identity: Final = itemgetter(*_IDENTITY)
+_COLUMNS: Final = ("stream", "tenant", "source", "id", "received", "body", "trace", "sum")
+_IDENTITY: Final = 4  # so many of them, from the first, identify an event
+NEWEST: Final = sa.select(sa.func.coalesce(sa.func.max(events.c.number), 0))  # the number of the newest event, or 0
+_NEW: Final = events.c.number > sa.bindparam("before")
+_NEW_NUMBERS: Final = sa.select(sa.func.min(events.c.number), sa.func.max(events.c.number), sa.func.count()).where(_NEW)
+_NEW_IDENTITIES: Final = sa.select(*(events.c[name] for name in _COLUMNS[:_IDENTITY]), events.c.number).where(_NEW)
 _AT_ONCE: Final = 500  # events that are deleted in one transaction: nobody who writes waits for long
 
 
 class AcceptedBatch(NamedTuple):
     """Result of publishing a batch of events."""
 
-    numbers: tuple[int, ...]  # of those that are new, in order
-    places: tuple[int, ...]  # of these among all
+    numbers: Sequence[int]  # of those that are new, in order
+    places: Sequence[int]  # of these among all
     ids: tuple[str, ...]  # of all of them
 
     @property
@@ -54,17 +58,35 @@ class _PendingBatch(NamedTuple):
     """Events of one publisher that wait to be written."""
 
     stream: str
-    rows: list[dict[str, Any]]
-    events: list[dict[str, Any]]
+    tenant: str
+    received: int
+    trace: str | None
+    incoming: Sequence[IncomingEvent]
     done: Future[AcceptedBatch]
 
-    def fresh(self, accepted: AcceptedBatch) -> Iterator[AcceptedEvent]:
+    def rows(self) -> list[tuple[Any, ...]]:
+        """The rows of the table, with their checksums."""
+        stream, tenant, received, trace = self.stream, self.tenant, self.received, self.trace
+        sums = event_sums(stream, tenant, received, trace, [(one.source, one.id, one.body) for one in self.incoming])
+        return [
+            (stream, tenant, source, id_, received, body, trace, sum_)
+            for (source, id_, _, body), sum_ in zip(self.incoming, sums, strict=True)
+        ]
+
+    def accepted(self, numbers: Sequence[int | None]) -> AcceptedBatch:
+        """The result, with the numbers of those events that are new."""
+        ids = tuple([one.id for one in self.incoming])
+        if isinstance(numbers, range):
+            return AcceptedBatch(numbers, range(len(numbers)), ids)
+        places = [place for place, number in enumerate(numbers) if number is not None]
+        return AcceptedBatch([number for number in numbers if number is not None], places, ids)
+
+    def fresh(self, accepted: AcceptedBatch) -> AcceptedEvents:
         """The new events of the batch, as they were accepted."""
-        for number, place in zip(accepted.numbers, accepted.places, strict=True):
-            row = self.rows[place]
-            yield AcceptedEvent(
-                number, row["id"], self.events[place], row["body"], row["trace"], row["received"], row["tenant"]
-            )
+        new = self.incoming
+        if accepted.duplicates:
+            new = [new[place] for place in accepted.places]
+        return AcceptedEvents(accepted.numbers, new, self.trace, self.received, self.tenant)
 
 
 class Journal:
@@ -77,14 +99,13 @@ class Journal:
         self._grown: Callable[[str], None] | None = None
         self._lock = threading.Lock()
         self._waiting: list[_PendingBatch] = []  # those that the next write takes along
-        self._fresh = AcceptedEvents()
+        self._fresh = AcceptedBuffer()
         self._begun = 0  # the newest event when this began
         self._newest: dict[str, int] = {}
 
     def start(self, grown: Callable[[str], None]) -> None:
         """Begin; `grown` is called with each stream that has new events, in the thread that writes."""
-        last = sa.select(sa.func.coalesce(sa.func.max(events.c.number), 0))
-        self._settled = int(self._store.read(lambda connection: connection.execute(last).scalar_one()))
+        self._settled = int(self._store.read(lambda connection: connection.execute(NEWEST).scalar_one()))
         self._begun = self._settled
         self._grown = grown
         self._fresh.begin(self._settled)
@@ -106,22 +127,7 @@ class Journal:
         Ids are unique within a stream, a tenant and a source. Events that are published while others wait for the disk
         are written together with them, by the same statement.
         """
-        received = self._now()
-        summed = event_sums(stream, tenant, received, trace)
-        rows = [
-            {
-                "stream": stream,
-                "tenant": tenant,
-                "source": one.source,
-                "id": one.id,
-                "received": received,
-                "body": one.body,
-                "trace": trace,
-                "sum": summed(one.source, one.id, one.body),
-            }
-            for one in incoming
-        ]
-        mine = _PendingBatch(stream, rows, [one.event for one in incoming], Future())
+        mine = _PendingBatch(stream, tenant, self._now(), trace, incoming, Future())
         with self._lock:
             if len(self._waiting) >= WAITING:
                 raise StoreBusy("too many events wait for the disk\nHint: try again in a moment")
@@ -172,14 +178,7 @@ class Journal:
         """
         fresh = self._fresh.take(stream, number, upto, limit) if fresh_too else None
         if fresh is not None:
-            batch = JournalBatch(
-                [one.number for one in fresh],
-                [one.id for one in fresh],
-                [one.event for one in fresh],
-                [one.received for one in fresh],
-                [one.tenant for one in fresh],
-            )
-            return batch, {one.number: JournalEntry(one.body, one.trace) for one in fresh}
+            return _joined(fresh)
         rows = self._stored(stream, number, upto, limit)
         numbers = [row.number for row in rows]
         read, damaged = _read(numbers, [row.body for row in rows])
@@ -251,6 +250,27 @@ class Journal:
         return done
 
 
+def _joined(some: Sequence[AcceptedEvents]) -> tuple[JournalBatch, dict[int, JournalEntry]]:
+    """Accepted events as one batch, and their entries by number."""
+    entries: dict[int, JournalEntry] = {}
+    numbers: list[int] = []
+    ids: list[str] = []
+    read: list[dict[str, Any]] = []
+    received: list[int] = []
+    tenants: list[str] = []
+    for each in some:
+        count, trace = len(each.numbers), each.trace
+        numbers += each.numbers
+        ids += [one.id for one in each.events]
+        read += [one.event for one in each.events]
+        received += [each.received] * count
+        tenants += [each.tenant] * count
+        entries.update(
+            (number, JournalEntry(one.body, trace)) for number, one in zip(each.numbers, each.events, strict=True)
+        )
+    return JournalBatch(numbers, ids, read, received, tenants), entries
+
+
 def _read(numbers: Sequence[int], bodies: Sequence[bytes]) -> tuple[list[dict[str, Any]], dict[int, str]]:
     """Decode events; one that cannot be read is empty, with its reason in the second result, by number."""
     try:
@@ -269,43 +289,43 @@ def _read(numbers: Sequence[int], bodies: Sequence[bytes]) -> tuple[list[dict[st
 
 def _written(connection: Connection, waiting: Sequence[_PendingBatch]) -> Sequence[AcceptedBatch | BaseException]:
     """Results for each publisher; the error of one does not fail the others."""
+    if len(waiting) <= 1:  # an error undoes the whole job, which is its own
+        return _inserted(connection, waiting)
+    savepoint = Savepoint(connection, "publishers")
     try:
-        with connection.begin_nested():
-            return _inserted(connection, waiting)
+        found = _inserted(connection, waiting)
     except (InputError, DataError):
+        savepoint.rollback()
         return [_inserted_alone(connection, each) for each in waiting]
+    savepoint.release()
+    return found
 
 
 def _inserted_alone(connection: Connection, one: _PendingBatch) -> AcceptedBatch | BaseException:
+    savepoint = Savepoint(connection, "publisher")
     try:
-        with translated_failures(), connection.begin_nested():
-            return _inserted(connection, [one])[0]
+        with translated_failures():
+            found = _inserted(connection, [one])[0]
     except InputError as error:
+        savepoint.rollback()
         return error
+    savepoint.release()
+    return found
 
 
 def _inserted(connection: Connection, waiting: Sequence[_PendingBatch]) -> list[AcceptedBatch]:
     """Insert all rows; SQL leaves out those whose id exists, and of equal ids in one write the first counts."""
-    before = int(connection.execute(sa.select(sa.func.coalesce(sa.func.max(events.c.number), 0))).scalar_one())
-    rows = [row for each in waiting for row in each.rows]
-    bulk_insert.insert(connection, events, rows, new_only=True)
-    number, new = events.c.number, events.c.number > before
-    first, last, count = connection.execute(
-        sa.select(sa.func.min(number), sa.func.max(number), sa.func.count()).where(new)
-    ).one()
+    before = int(connection.execute(NEWEST).scalar_one())
+    rows = [row for each in waiting for row in each.rows()]
+    bulk_insert.insert(connection, events, _COLUMNS, rows, new_only=True)
+    first, last, count = connection.execute(_NEW_NUMBERS, {"before": before}).one()
     if count == len(rows) and (not count or last - first + 1 == count):  # all are new, and numbered as they came
-        numbers = iter(range(first or 0, (first or 0) + count))
-        return [_accepted(each, [next(numbers) for _ in each.rows]) for each in waiting]
-    identity = [events.c[name] for name in _IDENTITY]
-    found = {tuple(row[:-1]): row[-1] for row in connection.execute(sa.select(*identity, number).where(new))}
-    return [_accepted(each, [found.pop(_identity(row), None) for row in each.rows]) for each in waiting]
-
-
-def _accepted(one: _PendingBatch, numbers: Sequence[int | None]) -> AcceptedBatch:
-    """Result for one publisher: the numbers of those events that are new."""
-    places = tuple(place for place, number in enumerate(numbers) if number is not None)
-    mine = tuple(number for number in numbers if number is not None)
-    return AcceptedBatch(mine, places, tuple(row["id"] for row in one.rows))
+        ends = list(accumulate((len(each.incoming) for each in waiting), initial=first or 0))
+        return [each.accepted(range(*ends[place : place + 2])) for place, each in enumerate(waiting)]
+    there = connection.execute(_NEW_IDENTITIES, {"before": before})
+    found = {tuple(row[:-1]): row[-1] for row in there}
+    numbers = iter([found.pop(row[:_IDENTITY], None) for row in rows])
+    return [each.accepted(list(islice(numbers, len(each.incoming)))) for each in waiting]
 
 
 def _tell(waiting: Sequence[_PendingBatch], done: Future[Sequence[AcceptedBatch | BaseException]]) -> None:

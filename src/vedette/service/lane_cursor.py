@@ -17,6 +17,20 @@ from vedette.service.subscription_registry import Subscription
 _BEFORE: Final = ""  # stands for all lanes of a stream: older versions had one alone
 
 
+def _move(*, other: bool, state: bool) -> sa.Update:
+    """The statement that moves the position of a lane, the plain or any other, with or without its state."""
+    table = lanes if other else progress
+    mine = table.c.stream == sa.bindparam("of")
+    at = sa.bindparam("at", type_=sa.BigInteger())
+    moved = sa.update(table).where(sa.and_(mine, table.c.lane == sa.bindparam("lane_of")) if other else mine)
+    moved = moved.values(event=sa.case((table.c.event > at, table.c.event), else_=at))
+    return moved.values(state=sa.bindparam("new_state"), state_event=at) if state else moved
+
+
+# Made once: to make one takes longer than to execute it.
+_MOVES: Final = {(other, state): _move(other=other, state=state) for other in (False, True) for state in (False, True)}
+
+
 class LanePosition(NamedTuple):
     """Notifications are written up to `event`; `state` is that of patterns after `state_event`."""
 
@@ -86,11 +100,14 @@ class LaneCursor:
 
     def move(self, connection: Connection, event: int, state: tuple[bytes | None] | None) -> None:
         """Within a transaction: set the position to this event, and the state of patterns if one is given."""
-        table = lanes if self._lane else progress
-        values: dict[str, Any] = {"event": sa.case((table.c.event > event, table.c.event), else_=event)}
-        if state is not None:
-            values |= {"state": state[0], "state_event": event}
-        moved = connection.execute(sa.update(table).where(self._mine(table)).values(**values)).rowcount
+        mine = {"of": self._stream, "at": event} | ({"lane_of": self._lane} if self._lane else {})
+        more = {} if state is None else {"new_state": state[0]}
+        moved = connection.execute(_MOVES[bool(self._lane), state is not None], mine | more).rowcount
         if not moved and self._lane:
-            first = {"stream": self._stream, "lane": self._lane, "state": None, "state_event": self._begun}
-            connection.execute(sa.insert(table).values(**{**first, **values, "event": event}))
+            first = {"stream": self._stream, "lane": self._lane, "event": event}
+            values = (
+                {"state": None, "state_event": self._begun}
+                if state is None
+                else {"state": state[0], "state_event": event}
+            )
+            connection.execute(sa.insert(lanes).values(**first, **values))

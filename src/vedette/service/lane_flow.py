@@ -36,6 +36,7 @@ from vedette.service.journal import JournalEntry
 from vedette.service.lane_context import BatchListener, LaneContext
 from vedette.service.lane_cursor import LaneCursor
 from vedette.service.notification_rows import NotificationRows, one_by_one
+from vedette.service.outbox import NewNotification
 from vedette.service.quarantine import QuarantineCase, reason_of
 from vedette.service.rejected_events import EventFault
 from vedette.service.stream_engine import JournalBatch, Notices, StreamEngine
@@ -409,7 +410,7 @@ class Flow:
 
     def _rows(
         self, told: Sequence[Notices], written: Mapping[int, JournalEntry], rejects: dict[int, Reject]
-    ) -> list[dict[str, Any]]:
+    ) -> list[NewNotification]:
         """Notifications as rows of the table, in the order of events."""
         if not any(map(len, told)):
             return []
@@ -438,7 +439,7 @@ class Flow:
 
     def _write(
         self,
-        rows: list[dict[str, Any]],
+        rows: list[NewNotification],
         number: int,
         *,
         state: bool,

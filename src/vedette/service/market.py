@@ -25,7 +25,7 @@ from vedette.service.errors import NotAllowed, NotFound, OverLimit, StoreBusy, S
 from vedette.service.fault_isolation import TimedCall
 from vedette.service.meetings import MarketOffer, MeetingListener, Meetings, OfferPair, WithdrawnOffer
 from vedette.service.notification import meeting_body, meeting_id
-from vedette.service.outbox import Outbox
+from vedette.service.outbox import NewNotification, Outbox
 from vedette.service.quarantine import Quarantine, QuarantineCase
 from vedette.service.rights import Rights
 from vedette.service.settings import LimitSettings
@@ -271,18 +271,8 @@ class Market:
             if not (self._may(want.tenant, "subscribe", stream) and self._may(offer.tenant, "publish", stream)):
                 continue  # a right was revoked since the offer or want was registered
             id_ = meeting_id(want, offer.id)
-            rows.append(
-                {
-                    "id": id_,
-                    "subscription": want.number,
-                    "tenant": want.tenant,
-                    "event": 0,
-                    "kind": "meeting",
-                    "body": meeting_body(id_, want, offer.told(), moment),
-                    "created": moment,
-                    "trace": None,
-                }
-            )
+            body = meeting_body(id_, want, offer.told(), moment)
+            rows.append(NewNotification(id_, want.number, want.tenant, 0, "meeting", moment, None, body))
         return self._outbox.put(connection, rows, again=True)
 
 

@@ -11,6 +11,7 @@ from vedette.service import clock
 from vedette.service.fault_isolation import FAULTS
 from vedette.service.journal import JournalEntry
 from vedette.service.notification import NotificationTemplate
+from vedette.service.outbox import NewNotification
 from vedette.service.stream_engine import Notice, Notices
 from vedette.service.subscription_registry import Subscription
 
@@ -25,11 +26,11 @@ class NotificationRows:
         self._said = clock.iso(moment)
         self._seen: Counter[tuple[Any, ...]] = Counter()
 
-    def all(self, told: Iterable[Notices]) -> list[dict[str, Any]]:
+    def all(self, told: Iterable[Notices]) -> list[NewNotification]:
         """The rows of those subscriptions that exist, in order."""
         return [row for each in told for row in self._of(each)]
 
-    def _of(self, told: Notices) -> Iterator[dict[str, Any]]:
+    def _of(self, told: Notices) -> Iterator[NewNotification]:
         found = {place: one for place, id_ in told.subscriptions().items() if (one := self._whose(id_)) is not None}
         forms = {place: (one, NotificationTemplate(one, self._said)) for place, one in found.items()}
         written, moment, details = self._written, self._moment, told.details
@@ -44,16 +45,7 @@ class NotificationRows:
                 kind, (id_, said) = "match", form.plain(event, body)
             else:
                 kind, (id_, said) = notice.kind, form.full(notice, self._ordinal(notice), body)
-            yield {
-                "id": id_,
-                "subscription": subscription.number,
-                "tenant": subscription.tenant,
-                "event": event,
-                "kind": kind,
-                "body": said,
-                "created": moment,
-                "trace": trace,
-            }
+            yield NewNotification(id_, subscription.number, subscription.tenant, event, kind, moment, trace, said)
 
     def _ordinal(self, one: Notice) -> int:
         """How many equal notifications came before this one."""
@@ -77,10 +69,10 @@ def one_by_one(
     told: Iterable[Notices],
     make: Callable[[Mapping[int, JournalEntry]], NotificationRows],
     written: Mapping[int, JournalEntry],
-    run: Callable[[Callable[[], list[dict[str, Any]]]], list[dict[str, Any]]],
-) -> tuple[list[dict[str, Any]], list[FailedNotification]]:
+    run: Callable[[Callable[[], list[NewNotification]]], list[NewNotification]],
+) -> tuple[list[NewNotification], list[FailedNotification]]:
     """The rows that can be made, and those that cannot; an error if none can, of several subscriptions."""
-    rows: list[dict[str, Any]] = []
+    rows: list[NewNotification] = []
     failed: list[FailedNotification] = []
     among = make(written)
     for one in (part.at(row) for part in told for row in range(len(part))):

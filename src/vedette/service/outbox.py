@@ -7,7 +7,7 @@ for every subscription: due = delivered + dead + dropped + pending.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -16,7 +16,7 @@ from sqlalchemy.engine import Connection
 
 from vedette.service import clock
 from vedette.service.storage import bulk_insert
-from vedette.service.storage.row_checksums import row_sum
+from vedette.service.storage.row_checksums import notification_sum
 from vedette.service.storage.store import Store
 from vedette.service.storage.tables import (
     DEAD,
@@ -38,7 +38,27 @@ _MORE_DUE: Final = (
     .where(counters.c.subscription == sa.bindparam("of"))
     .values(due=counters.c.due + sa.bindparam("more"), last=sa.bindparam("moment"))
 )
+_PENDING_COUNT: Final = counters.c.due - counters.c.delivered - counters.c.dead - counters.c.dropped
+_LONGER: Final = sa.select(counters.c.subscription, _PENDING_COUNT).where(
+    counters.c.subscription.in_(sa.bindparam("some", expanding=True)), sa.bindparam("most") < _PENDING_COUNT
+)
 _GONE: Final = 0  # the number that counts all subscriptions that are gone
+
+
+class NewNotification(NamedTuple):
+    """A notification to be put into a queue; its fields are columns of the table, in the order of the checksum."""
+
+    id: str
+    subscription: int
+    tenant: str
+    event: int
+    kind: str
+    created: int
+    trace: str | None
+    body: bytes
+
+
+_COLUMNS: Final = (*NewNotification._fields, "state", "sum")
 
 
 class QueuedNotification(NamedTuple):
@@ -80,19 +100,18 @@ class Outbox:
 
     # ------------------------------------------------------------ in
 
-    def put(self, connection: Connection, rows: Sequence[Mapping[str, Any]], *, again: bool) -> frozenset[int]:
+    def put(self, connection: Connection, some: Sequence[NewNotification], *, again: bool) -> frozenset[int]:
         """Within a transaction: add notifications; returns the subscriptions whose queues grew.
 
         Where events are matched `again`, after a crash, notifications that exist already are left out.
         """
-        there = _present(connection, [row["id"] for row in rows]) if again else ()
-        new = [
-            {**row, "state": PENDING, "sum": row_sum("notifications", row)} for row in rows if row["id"] not in there
-        ]
+        there = _present(connection, [one.id for one in some]) if again else ()
+        new = [one for one in some if one.id not in there] if there else some
         if not new:
             return frozenset()
-        bulk_insert.insert(connection, notifications, new, new_only=False)
-        added = Counter(row["subscription"] for row in new)
+        rows = [(*one, PENDING, notification_sum(one[:-1], one.body)) for one in new]
+        bulk_insert.insert(connection, notifications, _COLUMNS, rows, new_only=False)
+        added = Counter(one.subscription for one in new)
         moment = self._now()
         bulk_insert.execute(
             connection,
@@ -331,11 +350,10 @@ class Outbox:
 
 def _longer(connection: Connection, some: Sequence[int], most: int) -> list[tuple[int, int]]:
     """The subscriptions for which more than `most` notifications are pending, with their numbers."""
-    pending = counters.c.due - counters.c.delivered - counters.c.dead - counters.c.dropped
     found: list[tuple[int, int]] = []
     for part in _chunks(some):
-        wanted = sa.select(counters.c.subscription, pending).where(counters.c.subscription.in_(part), pending > most)
-        found += [(number, count) for number, count in connection.execute(wanted)]
+        longer = connection.execute(_LONGER, {"some": part, "most": most})
+        found += [(number, count) for number, count in longer]
     return found
 
 

@@ -16,7 +16,7 @@ from sqlalchemy.engine import Connection
 
 from vedette.service import clock
 from vedette.service.notification import quarantine_body, quarantine_id
-from vedette.service.outbox import Outbox
+from vedette.service.outbox import NewNotification, Outbox
 from vedette.service.storage.store import Store
 from vedette.service.storage.tables import events, subscriptions
 from vedette.service.subscription_registry import Subscription, SubscriptionChange
@@ -110,18 +110,10 @@ class Quarantine:
             _LOG.error("a subscription is quarantined", extra=said | {"event": event})
 
 
-def _notification(one: Subscription, reason: str, event: int, moment: int) -> dict[str, Any]:
+def _notification(one: Subscription, reason: str, event: int, moment: int) -> NewNotification:
     id_ = quarantine_id(one, event)
-    return {
-        "id": id_,
-        "subscription": one.number,
-        "tenant": one.tenant,
-        "event": event,
-        "kind": "quarantined",
-        "body": quarantine_body(id_, one, reason, moment),
-        "created": moment,
-        "trace": None,
-    }
+    body = quarantine_body(id_, one, reason, moment)
+    return NewNotification(id_, one.number, one.tenant, event, "quarantined", moment, None, body)
 
 
 def _first(row: Any) -> int:

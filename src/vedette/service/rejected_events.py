@@ -7,8 +7,8 @@ the latest are kept, and all are counted.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal, NamedTuple
+from collections.abc import Sequence
+from typing import Final, Literal, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -62,7 +62,9 @@ class RejectedEvents:
             _add(connection, RejectedEventCount(stream, tenant, kind, count, moment))
         for stream, tenant in {(one.stream, one.tenant) for one in faults}:
             some = [one for one in faults if (one.stream, one.tenant) == (stream, tenant)][-KEPT:]
-            bulk_insert.insert(connection, set_aside, [_row(one, moment) for one in some], new_only=False)
+            bulk_insert.insert(
+                connection, set_aside, EventFault._fields, [_row(one, moment) for one in some], new_only=False
+            )
             mine = sa.and_(set_aside.c.stream == stream, set_aside.c.tenant == tenant)
             newest = sa.select(set_aside.c.number).where(mine).order_by(set_aside.c.number.desc())
             first_over = connection.execute(newest.offset(KEPT).limit(1)).scalar()
@@ -106,6 +108,6 @@ def _add(connection: Connection, more: RejectedEventCount) -> None:
         connection.execute(sa.insert(set_aside_counts).values(**more._asdict()))
 
 
-def _row(one: EventFault, moment: int) -> Mapping[str, Any]:
+def _row(one: EventFault, moment: int) -> EventFault:
     body = None if one.body is None or len(one.body) > _BODY else one.body
-    return one._asdict() | {"reason": one.reason[:_REASON], "body": body, "moment": moment}
+    return one._replace(reason=one.reason[:_REASON], body=body, moment=moment)

@@ -24,17 +24,27 @@ from vedette.operators.registry import Operators
 from vedette.service import clock, signing, tickets
 from vedette.service.check_context import CheckContext
 from vedette.service.errors import NotAllowed, NotFound, OverLimit
+from vedette.service.journal import NEWEST
 from vedette.service.outbox import Outbox
 from vedette.service.sealing import SEALED, Secrets
 from vedette.service.settings import LimitSettings
 from vedette.service.storage.row_checksums import row_sum
 from vedette.service.storage.store import Store
-from vedette.service.storage.tables import attempts, counters, events, subscriptions, usage
+from vedette.service.storage.tables import attempts, counters, subscriptions, usage
 from vedette.service.stream_engine import EngineSubscription
 from vedette.service.tenants import ServiceStream, Streams, Tenant
 
 QUARANTINE: Final = ("quarantined", "quarantine_event", "quarantine_reason")  # columns
 WANTS: Final = subscriptions.c.kind == "want"  # those that meet offers
+# Made once: to make a statement takes longer than to execute it.
+_INSERTED: Final = sa.insert(subscriptions).returning(subscriptions)
+_COUNTED: Final = sa.insert(counters)
+_USED: Final = (
+    sa.update(usage)
+    .where(usage.c.tenant == sa.bindparam("of"))
+    .values(subscriptions=usage.c.subscriptions + sa.bindparam("more"), cost=usage.c.cost + sa.bindparam("more_cost"))
+    .returning(usage.c.subscriptions, usage.c.cost)
+)
 QUEUE: Final[Mapping[str, Any]] = {"type": "queue"}
 _PAGE: Final = 1_000
 _AT_ONCE: Final = 100  # subscriptions that expire in one transaction: nobody who writes waits for long
@@ -202,9 +212,9 @@ class Registry:
             since = last_event(connection)
             made = values | {"since": since}
             made["sum"] = row_sum("subscriptions", made)
-            row = connection.execute(sa.insert(subscriptions).values(**made).returning(subscriptions)).one()
+            row = connection.execute(_INSERTED, made).one()
             connection.execute(
-                sa.insert(counters).values(subscription=row.number, due=0, delivered=0, dead=0, dropped=0)
+                _COUNTED, {"subscription": row.number, "due": 0, "delivered": 0, "dead": 0, "dropped": 0}
             )
             return SubscriptionChange(since, wanted.stream, row.id, of_row(row))
 
@@ -387,14 +397,12 @@ class Registry:
 
 def last_event(connection: Connection) -> int:
     """The number of the newest event; a change made now counts after it."""
-    return int(connection.execute(sa.select(sa.func.coalesce(sa.func.max(events.c.number), 0))).scalar_one())
+    return int(connection.execute(NEWEST).scalar_one())
 
 
 def _used(connection: Connection, tenant: str, more: int, cost: float) -> Any:
     """Within a transaction: add to the number and cost of a tenant's subscriptions; returns the new values."""
-    changed = sa.update(usage).where(usage.c.tenant == tenant)
-    values = {"subscriptions": usage.c.subscriptions + more, "cost": usage.c.cost + cost}
-    return connection.execute(changed.values(**values).returning(usage.c.subscriptions, usage.c.cost)).one()
+    return connection.execute(_USED, {"of": tenant, "more": more, "more_cost": cost}).one()
 
 
 def _update(connection: Connection, changed: list[dict[str, Any]]) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import chain
 from operator import itemgetter
 from typing import Any, Final, cast
 
@@ -10,21 +12,33 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 from sqlalchemy.sql.compiler import SQLCompiler
 
-# Few: neither tables nor statements change.
-_INSERTS: Final[dict[tuple[str, str, tuple[str, ...], bool], SQLCompiler]] = {}
-_OTHERS: Final[dict[tuple[str, sa.Update], SQLCompiler]] = {}
+# Rows of one statement, from the largest: every statement costs a switch between threads, however few rows it has. A
+# few sizes only, since drivers keep the statements that they have prepared.
+_SIZES: Final = (256, 32, 4, 1)
+_OTHERS: Final[dict[tuple[str, sa.Update], SQLCompiler]] = {}  # few: statements do not change
 
 
-def insert(connection: Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]], *, new_only: bool) -> None:
-    """Insert rows that all have the same columns; with `new_only`, rows that exist already are left out."""
-    if not rows:
-        return
-    which = (connection.dialect.name, table.name, tuple(rows[0]), new_only)
-    compiled = _INSERTS.get(which)
-    if compiled is None:
-        statement = _insert_new(connection, table) if new_only else sa.insert(table)
-        compiled = _INSERTS[which] = statement.compile(dialect=connection.dialect, column_keys=list(rows[0]))
-    _run(connection, compiled, rows)
+def insert(
+    connection: Connection, table: sa.Table, columns: tuple[str, ...], rows: Sequence[Sequence[Any]], *, new_only: bool
+) -> None:
+    """Insert rows, which have values for these columns; with `new_only`, rows that exist already are left out."""
+    begin = 0
+    for size in _SIZES:
+        text = _inserting(connection.dialect.name, table.name, columns, size, new_only)
+        while len(rows) - begin >= size:
+            values = rows[begin] if size == 1 else chain.from_iterable(rows[begin : begin + size])
+            connection.exec_driver_sql(text, tuple(values))
+            begin += size
+
+
+@lru_cache(maxsize=256)
+def _inserting(dialect: str, table: str, columns: tuple[str, ...], size: int, new_only: bool) -> str:
+    """The text of a statement that inserts so many rows."""
+    mark = "?" if dialect == "sqlite" else "%s"
+    row = f"({', '.join([mark] * len(columns))})"
+    names = ", ".join(f'"{name}"' for name in columns)
+    end = " ON CONFLICT DO NOTHING" if new_only else ""
+    return f'INSERT INTO "{table}" ({names}) VALUES {", ".join([row] * size)}{end}'
 
 
 def execute(connection: Connection, statement: sa.Update, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -35,20 +49,8 @@ def execute(connection: Connection, statement: sa.Update, rows: Sequence[Mapping
     compiled = _OTHERS.get(which)
     if compiled is None:
         compiled = _OTHERS[which] = statement.compile(dialect=connection.dialect)
-    _run(connection, compiled, rows)
-
-
-def _run(connection: Connection, compiled: SQLCompiler, rows: Sequence[Mapping[str, Any]]) -> None:
     values: Any = list(rows)
     if compiled.positional:
         in_order = itemgetter(*cast("list[str]", compiled.positiontup))
         values = [in_order(row) for row in rows]
     connection.exec_driver_sql(compiled.string, values)
-
-
-def _insert_new(connection: Connection, table: sa.Table) -> sa.Insert:
-    if connection.dialect.name == "sqlite":
-        from sqlalchemy.dialects.sqlite import insert as insert_new
-    else:
-        from sqlalchemy.dialects.postgresql import insert as insert_new  # type: ignore[assignment]
-    return insert_new(table).on_conflict_do_nothing()

@@ -48,11 +48,20 @@ def row_sum(table: str, row: Mapping[str, Any]) -> int | None:
     return zlib.crc32(last, found) if isinstance(last, bytes) else None
 
 
-def event_sums(stream: str, tenant: str, received: int, trace: str | None) -> Callable[[str, str, bytes], int]:
-    """A function that gives checksums of events published together, from source, id and body; as `row_sum`."""
+def event_sums(
+    stream: str, tenant: str, received: int, trace: str | None, some: Iterable[tuple[str, str, bytes]]
+) -> list[int]:
+    """The checksums of events published together, from the source, id and body of each; as `row_sum`."""
     crc32 = zlib.crc32
     shared = crc32(f"{stream}\0{tenant}\0{received}\0{trace}\0".encode(errors="surrogatepass"))
-    return lambda source, id_, body: crc32(body, crc32(f"{source}\0{id_}".encode("utf-8", "surrogatepass"), shared))
+    return [
+        crc32(body, crc32(f"{source}\0{id_}".encode("utf-8", "surrogatepass"), shared)) for source, id_, body in some
+    ]
+
+
+def notification_sum(head: tuple[Any, ...], body: bytes) -> int:
+    """The checksum of a notification, from the values of the columns before `body`; as `row_sum`."""
+    return zlib.crc32(body, zlib.crc32((_HEADS["notifications"][0] % head).encode(errors="surrogatepass")))
 
 
 class DamagedRows:

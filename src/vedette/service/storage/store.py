@@ -228,7 +228,7 @@ class Store:
     def _done(connection: Connection, job: _StoreJob[T], *, alone: bool) -> tuple[T | None, BaseException | None]:
         if alone:  # its mistake takes back the whole transaction, which is its own
             return job.work(connection), None
-        savepoint = connection.begin_nested()
+        savepoint = Savepoint(connection, "job")
         try:
             with translated_failures():
                 result = job.work(connection)
@@ -239,8 +239,25 @@ class Store:
                 raise
             savepoint.rollback()
             return None, error
-        savepoint.commit()  # an error of this or of the rollback is no job's own, and undoes the whole transaction
+        savepoint.release()  # an error of this or of the rollback is no job's own, and undoes the whole transaction
         return result, None
+
+
+class Savepoint:
+    """A place within a transaction to go back to: SQLAlchemy's own costs as much as what is done in between."""
+
+    def __init__(self, connection: Connection, name: str) -> None:
+        self._connection, self._name = connection, name
+        connection.exec_driver_sql(f"SAVEPOINT {name}")
+
+    def rollback(self) -> None:
+        """Undo all since then."""
+        self._connection.exec_driver_sql(f"ROLLBACK TO SAVEPOINT {self._name}")
+        self.release()
+
+    def release(self) -> None:
+        """End it; what was done stays."""
+        self._connection.exec_driver_sql(f"RELEASE SAVEPOINT {self._name}")
 
 
 @contextmanager
