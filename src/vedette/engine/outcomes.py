@@ -172,10 +172,10 @@ class OutcomeDetails:
 
     row: NDArray[np.int64]  # which rows, ascending
     kind: NDArray[np.int8]
-    steps: pa.MapArray
+    steps: pa.Array  # maps of texts
     bindings: Sequence[Mapping[str, Any] | None]
-    probability: pa.DoubleArray
-    within: pa.Int64Array
+    probability: pa.Array  # float64
+    within: pa.Array  # int64
 
     def part(self, begin: int, end: int) -> OutcomeDetails:
         """The details of rows `begin` to `end`, numbered from `begin`."""

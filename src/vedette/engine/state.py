@@ -7,7 +7,7 @@ by the engine that calls them, and travels with the state: it says what is calle
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sized
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -157,7 +157,7 @@ class StreamState:
         """Events are held back, of which something may still be told."""
         return self.followed is not None and self.followed.patterns.held.held > 0
 
-    def check_ids(self, count: int, ids: Sequence[Any] | None) -> None:
+    def check_ids(self, count: int, ids: Sized | None) -> None:
         """InputError where events have ids that others have not, or not as many as there are events."""
         if ids is not None and len(ids) != count:
             raise InputError(f"there are {len(ids)} ids for {count} {'event' if count == 1 else 'events'}")

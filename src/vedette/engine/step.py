@@ -185,8 +185,9 @@ def _happen(
     broken: list[Reject] | None = None if rejects is None else []
     followed = bool(engine.pattern_places)
     called = batch.called
+    names: Sequence[Any] = ()
     if followed:
-        called = range(first, first + size) if called is None else texts_of(called)
+        called = names = range(first, first + size) if called is None else texts_of(called)
     source = _source(engine, events, called, first)
     promised = state.terms.promised
     if state.tells_alone:
@@ -206,7 +207,7 @@ def _happen(
         outcome = state.patterns.process(
             timed, ids=plain(batch.ids), rejects=broken, source=source, refused=refused, clock=batch.clock
         )
-        state.telling.keep(first, called or (), events)
+        state.telling.keep(first, names, events)
         _hear(engine, state, outcome, told)
     state.named = batch.called is not None
     state.counts["events"] += size

@@ -146,13 +146,14 @@ def sorted_distinct(keys: KeyTable) -> KeyTable:
     if isinstance(keys, np.ndarray):
         ordered = np.sort(keys)
         return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))] if len(ordered) else ordered
-    distinct = pc.unique(keys)
+    distinct: pa.LargeBinaryArray = pc.unique(keys)
     return distinct.take(pc.array_sort_indices(distinct))
 
 
 def positions(table: KeyTable, keys: KeyTable) -> NDArray[np.int64]:
     """The position of each key in a sorted table; arbitrary for keys that are not in it."""
     if isinstance(table, np.ndarray):
+        assert isinstance(keys, np.ndarray)
         if EXACT in (table.dtype, keys.dtype):
             return np.searchsorted(widened(table), widened(keys))
         if len(table) < 4096 or len(keys) < 4096:
@@ -160,6 +161,7 @@ def positions(table: KeyTable, keys: KeyTable) -> NDArray[np.int64]:
         ranks = np.empty(len(keys), np.int32)
         ranks_of(rank_steps(table), keys, np.ones(len(keys), np.bool_), ranks)
         return ranks.astype(np.int64) - 1
+    assert not isinstance(keys, np.ndarray)
     places: NDArray[np.int32] = pc.index_in(keys, value_set=table).fill_null(-1).to_numpy()
     return places.astype(np.int64)
 
@@ -178,9 +180,9 @@ def union(tables: Sequence[KeyTable]) -> KeyTable:
     """The union of several tables: all keys, ascending, each once."""
     if len(tables) == 1:
         return tables[0]
-    if isinstance(tables[0], np.ndarray):
-        return sorted_distinct(together(tables))
-    return sorted_distinct(pa.concat_arrays(tables))
+    numbers = [table for table in tables if isinstance(table, np.ndarray)]
+    texts = [table for table in tables if not isinstance(table, np.ndarray)]
+    return sorted_distinct(together(numbers) if numbers else pa.concat_arrays(texts))
 
 
 # ---------------------------------------------------------------- several into one

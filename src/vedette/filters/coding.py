@@ -15,6 +15,7 @@ from vedette.filters.clauses import (
     ArcRows,
     Clauses,
     Ints,
+    KeyTable,
     MemberRows,
     ProbeRows,
     empty_table,
@@ -76,15 +77,17 @@ def _no_keys(column: Column, used: tuple[ArcRows, MemberRows]) -> bool:
     """A sort key that puts columns with 64-bit keys first."""
     if not column.type.kind.keyed or column.type.is_list:
         return True
-    return any(len(each.keys) and each.keys.dtype == EXACT for each in used)
+    return any(isinstance(each.keys, np.ndarray) and len(each.keys) and each.keys.dtype == EXACT for each in used)
 
 
 def _rank_keys(
     column: Column, arcs: ArcRows, listed: MemberRows
 ) -> tuple[RankColumn, ColumnPredicates, NDArray[np.int64]]:
     """Rank int64 keys: every end of an arc is a breakpoint, and so are both ends of a listed key."""
+    assert isinstance(listed.keys, np.ndarray)
     after = _after(listed.keys)
     breakpoints = union([arcs.keys, listed.keys, after]) if len(listed.keys) else arcs.keys
+    assert isinstance(breakpoints, np.ndarray)
     part = _predicates(arcs, positions(breakpoints, arcs.keys), len(breakpoints))
     return KeyRanks.of(column, breakpoints), part, positions(breakpoints, listed.keys) + 1
 
@@ -103,6 +106,7 @@ def _rank_texts(
 ) -> tuple[RankColumn, ColumnPredicates, NDArray[np.int64]]:
     """Rank texts: by value if all tests are equality, else by the breakpoints that are needed."""
     values = union([arcs.keys, listed.keys]) if len(listed.keys) else arcs.keys
+    assert isinstance(values, pa.LargeBinaryArray)
     arcs = replace(
         arcs,
         start=renumber(arcs.start, positions(values, arcs.keys), texts=True),
@@ -252,6 +256,7 @@ def _members(ranked: RankColumn, member: MemberColumn, part: ColumnPredicates) -
     sets = int(member.tokens.max(initial=-1)) + 1
     start = np.concatenate(([0], np.cumsum(np.bincount(member.tokens, minlength=sets))))
     number = ranks[order] - 1
+    keys: KeyTable
     if isinstance(ranked, KeyRanks):
         keys = ranked.keys
     else:

@@ -141,6 +141,7 @@ def _load_codebook(reader: SnapshotReader) -> Codebook:
     codes = iter(_load_joined(reader, "rank.codes"))
     finer = iter(_load_joined(reader, "rank.finer") if reader.names("rank.finer") else ())
     values = reader.arrow("rank.values").column(0)
+    assert isinstance(values, pa.LargeBinaryArray)
     read = 0
     ranks: list[RankColumn] = []
     for own in facts["ranks"]:

@@ -72,7 +72,9 @@ class SubscriptionTable:
     @property
     def ids(self) -> pa.LargeStringArray:
         """The id of every subscription."""
-        return self.table.column(0)
+        ids = self.table.column(0)
+        assert isinstance(ids, pa.LargeStringArray)
+        return ids
 
     def keep(self, chosen: NDArray[np.bool_]) -> SubscriptionTable:
         """The table with only the chosen rows."""
@@ -127,7 +129,9 @@ class SubscriptionTable:
         found = hashlib.sha256()
         for column in self.table.columns:
             _, offsets, data = column.buffers()
-            bounds = np.frombuffer(offsets, np.int64, len(column) + 1, column.offset * 8) if offsets else np.zeros(1)
+            bounds = np.zeros(1)
+            if offsets:
+                bounds = np.frombuffer(memoryview(offsets), np.int64, len(column) + 1, column.offset * 8)
             lengths = np.diff(bounds)
             if column.null_count:  # null differs from the empty text
                 lengths[~column.is_valid().to_numpy(zero_copy_only=False)] = -1

@@ -32,8 +32,8 @@ class RejectedRow:
 class EventChunk:
     """Consecutive events, and the rejected rows between them."""
 
-    events: list[dict[str, Any]] | Any  # dicts, or a pyarrow.Table
-    own_ids: Any  # pyarrow.StringArray: the event's `id` as text; null where it has none
+    events: list[dict[str, Any]] | pa.Table
+    own_ids: pa.Array  # of texts: the event's `id` as text; null where it has none
     rows: NDArray[np.int64]  # counted from 0 over all rows of the source, good and bad
     lines: NDArray[np.int64] | None  # counted from 1; None where there are no lines
     rejects: list[RejectedRow]
@@ -43,8 +43,8 @@ class EventChunk:
         return len(self.rows)
 
     @property
-    def ids(self) -> Any:
-        """The events' `id`, or else their row numbers: a pyarrow.StringArray."""
+    def ids(self) -> pa.Array:
+        """The events' `id`, or else their row numbers, as texts."""
         return filled(self.own_ids, self.rows)
 
     def without(self, rows: Collection[int]) -> EventChunk:
@@ -79,22 +79,21 @@ class EventChunk:
         ]
 
 
-def filled(own_ids: Any, rows: NDArray[np.int64]) -> Any:
+def filled(own_ids: pa.Array, rows: NDArray[np.int64]) -> pa.Array:
     """Ids, with the row number where one is missing."""
     if not own_ids.null_count:
         return own_ids
     return pc.coalesce(own_ids, pa.array(rows).cast(pa.string()))
 
 
-def table_ids(table: Any) -> Any:
+def table_ids(table: pa.Table) -> pa.Array:
     """The ids of a table's events: the column `id` as text; null where it is missing."""
     if table.schema.get_field_index("id") < 0:
         return pa.nulls(table.num_rows, pa.string())
     column = table.column("id").combine_chunks()
-    stored = column.type
-    if pa.types.is_dictionary(stored):
+    if isinstance(column, pa.DictionaryArray):
         column = column.dictionary_decode()
-        stored = column.type
+    stored = column.type
     if pa.types.is_nested(stored) or pa.types.is_null(stored):
         return pa.nulls(table.num_rows, pa.string())
     if pa.types.is_string(stored) or pa.types.is_large_string(stored) or stored == pa.string_view():
@@ -104,7 +103,7 @@ def table_ids(table: Any) -> Any:
     return column.cast(pa.string())
 
 
-def _valid(column: Any) -> Any:
+def _valid(column: pa.Array) -> pa.Array:
     texts = column.cast(pa.string()) if column.type != pa.string() else column
     try:
         texts.validate(full=True)

@@ -114,13 +114,14 @@ class CsvRows:
                 columns[name] = _without_empty(column) if pa.types.is_string(column.type) else column
         return pa.table(columns), broken
 
-    def _exact(self, text: bytes, table: Any) -> dict[str, list[Any]]:
+    def _exact(self, text: bytes, table: pa.Table) -> dict[str, list[Any]]:
         """Columns of floats that contain integers which no float64 represents: all numbers, exactly."""
         found: dict[str, list[Any]] = {}
         for name in table.column_names:
             column = table.column(name)
-            in_lists = pa.types.is_list(column.type)
-            if not pa.types.is_floating(column.type.value_type if in_lists else column.type):
+            stored = column.type
+            in_lists = pa.types.is_list(stored)
+            if not pa.types.is_floating(stored.value_type if pa.types.is_list(stored) else stored):
                 continue
             sizes = np.abs((pc.list_flatten(column) if in_lists else column).to_numpy())
             if ((sizes >= DENSE) & (sizes <= UINT_MAX)).any():
@@ -154,7 +155,7 @@ class CsvRows:
         return pa.array([rounded(value) for value in values], stored).take(encoded.indices)
 
 
-def _beside(table: Any, exact: dict[str, list[Any]]) -> list[dict[str, Any]]:
+def _beside(table: pa.Table, exact: dict[str, list[Any]]) -> list[dict[str, Any]]:
     """The rows as dicts, with these exact numbers instead of the table's."""
     rows: list[dict[str, Any]] = table.to_pylist()
     for name, values in exact.items():
@@ -164,7 +165,7 @@ def _beside(table: Any, exact: dict[str, list[Any]]) -> list[dict[str, Any]]:
 
 
 def _chunk(
-    table: Any, events: Any, places: NDArray[np.int64], records: RecordBlock, row: int, rejects: list[RejectedRow]
+    table: pa.Table, events: Any, places: NDArray[np.int64], records: RecordBlock, row: int, rejects: list[RejectedRow]
 ) -> EventChunk:
     rows = places + row
     return EventChunk(

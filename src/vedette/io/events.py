@@ -103,6 +103,7 @@ class EventReader(Iterator[EventChunk]):
         else:
             self._first = next(self._chunks, None) if self._first is None else self._first
             if self._first is not None:
+                assert isinstance(self._first.events, list)  # only Parquet has tables
                 inference.add(self._first.events)
         return inference.schema()
 

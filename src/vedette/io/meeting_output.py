@@ -45,7 +45,7 @@ def _text(text: str) -> pa.Scalar:
     return pa.scalar(text, _TEXT)
 
 
-def _quoted(ids: Any) -> Any:
+def _quoted(ids: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """Ids as JSON strings, each encoded once, since there are fewer of them than rows."""
     encoded = ids.combine_chunks().dictionary_encode()
     quoted = pa.array([orjson.dumps(each).decode() for each in encoded.dictionary.to_pylist()], _TEXT)

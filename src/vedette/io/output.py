@@ -171,7 +171,9 @@ class _JsonMatches(MatchWriter):
             )
             # The texts of an Arrow array lie in memory one after the other, without gaps.
             if len(rows):
-                self._target.stream.write(memoryview(rows.buffers()[2]))
+                text = rows.buffers()[2]
+                assert text is not None
+                self._target.stream.write(memoryview(text))
         self.count += len(events)
 
     def _with_details(self, ends: Any, subscriptions: Any, details: OutcomeDetails) -> Any:
@@ -190,13 +192,14 @@ class _JsonIds:
     def __init__(self, before: str, after: str) -> None:
         self._before, self._after = before, after
         self.others: dict[str, str] = {}  # what stands after some of them instead
-        self._last: tuple[Any, Any] | None = None
+        self._last: tuple[pa.Array, pa.Array] | None = None
 
-    def of(self, ids: Any) -> Any:
+    def of(self, ids: pa.Array) -> pa.Array:
         """One encoded text per id."""
         if self._last is not None and _same_memory(self._last[0], ids):
             return self._last[1]
-        before, after = (pa.scalar(text, pa.large_string()) for text in (f'{self._before}"', f'"{self._after}'))
+        before = pa.scalar(f'{self._before}"', pa.large_string())
+        after: pa.Scalar | pa.Array = pa.scalar(f'"{self._after}', pa.large_string())
         if self.others:
             each = (self.others.get(id_, self._after) for id_ in ids.to_pylist())
             after = pa.array([f'"{text}' for text in each], pa.large_string())
@@ -216,7 +219,7 @@ class _ParquetMatches(MatchWriter):
     def __init__(self, target: str | os.PathLike[str]) -> None:
         super().__init__(target)
         self._opened: Any = None
-        self._known: tuple[Any, Any] | None = None  # ids, and where each comes from
+        self._known: tuple[pa.Array, pa.Array] | None = None  # ids, and where each comes from
         self._held: list[Any] = []
         self._size = 0
 
@@ -252,7 +255,7 @@ class _ParquetMatches(MatchWriter):
             self._known = ids, pa.array([self.origins.get(id_) for id_ in ids.to_pylist()], pa.string())
         return self._known[1].take(subscriptions.indices)
 
-    def _write_groups(self, table: Any) -> None:
+    def _write_groups(self, table: pa.Table) -> None:
         """Write row groups; the bytes depend on the rows alone, not on how many came at a time."""
         for begin in range(0, table.num_rows, _ROW_GROUP):
             self._writer.write_table(table.slice(begin, _ROW_GROUP).combine_chunks(), _ROW_GROUP)
@@ -268,7 +271,7 @@ class _ParquetMatches(MatchWriter):
         super()._abandon()
 
 
-def _dictionary(ids: Any) -> Any:
+def _dictionary(ids: pa.Array) -> pa.Array:
     """A dictionary array over strings, without nulls in the dictionary."""
     if isinstance(ids, pa.ChunkedArray):
         ids = ids.unify_dictionaries() if pa.types.is_dictionary(ids.type) else ids

@@ -44,7 +44,7 @@ class ParquetEvents:
         return read_batches(self.dataset, self.columns, size, self.source.name)
 
 
-def read_batches(dataset: Any, columns: list[str] | None, size: int, name: str) -> Iterator[Any]:
+def read_batches(dataset: ds.Dataset, columns: list[str] | None, size: int, name: str) -> Iterator[pa.RecordBatch]:
     """The rows of a data set, or of a part of one, in record batches; FileError if they cannot be read."""
     try:
         # Little is read ahead, so that memory stays bounded.
@@ -71,7 +71,7 @@ def table_chunks(batches: Iterable[Any], chunk: int, row: int = 0) -> Iterator[E
         yield _chunk(pa.Table.from_batches(held), row)
 
 
-def _chunk(table: Any, row: int) -> EventChunk:
+def _chunk(table: pa.Table, row: int) -> EventChunk:
     rows = np.arange(row, row + table.num_rows, dtype=np.int64)
     return EventChunk(table, table_ids(table), rows, None, [], lambda place: _row_text(table, place))
 
@@ -101,7 +101,7 @@ def _check_names(fields: Any) -> None:
             _check_names(field.type.field(place) for place in range(field.type.num_fields))
 
 
-def _dataset(source: InputSource) -> Any:
+def _dataset(source: InputSource) -> ds.Dataset:
     try:
         if source.path is None:
             return ds.dataset(_in_memory(source))
@@ -115,7 +115,7 @@ def _dataset(source: InputSource) -> Any:
         raise _unreadable(source.name, error) from None
 
 
-def _unified(source: InputSource, dataset: Any) -> Any:
+def _unified(source: InputSource, dataset: ds.FileSystemDataset) -> ds.Dataset:
     """A common schema: files of a folder may have different columns."""
     schema = dataset.schema
     for fragment in dataset.get_fragments():
@@ -129,7 +129,7 @@ def _unified(source: InputSource, dataset: Any) -> Any:
     return ds.dataset(str(source.path), schema=schema, format="parquet", partitioning="hive")
 
 
-def _in_memory(source: InputSource) -> Any:
+def _in_memory(source: InputSource) -> pa.Table:
     import pyarrow.parquet as pq
 
     return pq.read_table(pa.BufferReader(source.read()))
@@ -146,6 +146,6 @@ def _first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0]
 
 
-def _row_text(table: Any, place: int) -> str:
+def _row_text(table: pa.Table, place: int) -> str:
     row = table.slice(place, 1)
     return json_text({name: python_values(plain(row.column(name)))[0] for name in row.column_names})

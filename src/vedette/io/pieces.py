@@ -235,7 +235,7 @@ class RowGroups(NamedTuple):
 
     path: str
     groups: tuple[int, ...]
-    partition: Any  # a pyarrow.dataset.Expression
+    partition: ds.Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +271,7 @@ class ParquetPiece:
 class TablePiece:
     """Rows of a table that is in no file."""
 
-    table: Any
+    table: pa.Table
     row: int
     counted: bool = True
     paths: tuple[str, ...] = ()
@@ -299,7 +299,7 @@ def _parquet_pieces(parquet: ParquetEvents, sizes: PieceSizes) -> Iterator[CutPi
         row += size
 
 
-def _row_groups(dataset: Any, rows: int) -> Iterator[tuple[tuple[RowGroups, ...], int]]:
+def _row_groups(dataset: ds.FileSystemDataset, rows: int) -> Iterator[tuple[tuple[RowGroups, ...], int]]:
     """Consecutive row groups with at least `rows` rows (the last ones may have fewer); and their number of rows."""
     held: list[RowGroups] = []
     size = 0

@@ -30,10 +30,10 @@ _UNSAFE: Final = r'[\x00-\x1f"\\]'
 # ---------------------------------------------------------------- lines
 
 
-def line_ends(subscriptions: pa.Array, details: OutcomeDetails, origins: Mapping[str, str]) -> pa.LargeStringArray:
+def line_ends(subscriptions: pa.Array, details: OutcomeDetails, origins: Mapping[str, str]) -> pa.Array:
     """The part of a line after the event: the subscription's id, the kind, and all details."""
     bindings = [f', "bindings": {spaced(each)}' if each else None for each in details.bindings]
-    last: Any = pa.scalar("}\n", _TEXT)
+    last: pa.Scalar | pa.Array = pa.scalar("}\n", _TEXT)
     if origins:
         last = pa.array([ending(origins.get(id_)) or "}\n" for id_ in subscriptions.to_pylist()], _TEXT)
     return _joined(
@@ -66,8 +66,9 @@ def _forecasts(details: OutcomeDetails) -> pa.Array:
     )
 
 
-def _steps(steps: pa.MapArray) -> pa.Array:
+def _steps(steps: pa.Array) -> pa.Array:
     """The names of steps and their events."""
+    assert isinstance(steps, pa.MapArray)
     none = _is_none(steps)
     if none.all():
         return pa.nulls(len(steps), _TEXT)
@@ -79,23 +80,26 @@ def _steps(steps: pa.MapArray) -> pa.Array:
     )
 
 
-def _is_none(steps: pa.MapArray) -> NDArray[np.bool_]:
+def _is_none(steps: pa.Array) -> NDArray[np.bool_]:
     """Which rows have no steps, as those of filters."""
+    assert isinstance(steps, pa.MapArray)
     none: NDArray[np.bool_] = np.diff(steps.offsets.to_numpy()) == 0
     return none
 
 
-def _joined(*texts: Any) -> Any:
-    return pc.binary_join_element_wise(*texts, pa.scalar("", _TEXT), null_handling="replace", null_replacement="")
+def _joined(first: pa.Array, *texts: pa.Array | pa.Scalar) -> pa.Array:
+    return pc.binary_join_element_wise(
+        first, *texts, pa.scalar("", _TEXT), null_handling="replace", null_replacement=""
+    )
 
 
-def quoted(texts: pa.Array) -> pa.LargeStringArray:
+def quoted(texts: pa.Array) -> pa.Array:
     """Texts as JSON strings."""
     mark = pa.scalar('"', _TEXT)
     return pc.binary_join_element_wise(mark, escaped(texts), mark, pa.scalar("", _TEXT))
 
 
-def escaped(texts: pa.Array) -> pa.LargeStringArray:
+def escaped(texts: pa.Array) -> pa.Array:
     """The inner part of JSON strings."""
     if pc.any(pc.match_substring_regex(texts, _UNSAFE)).as_py():
         return pa.array([orjson.dumps(text).decode()[1:-1] for text in texts.to_pylist()], _TEXT)
@@ -170,7 +174,7 @@ def _texts(said: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     return [(name, as_text(value)) for name, value in said.items()]
 
 
-def rounded(probability: pa.DoubleArray) -> pa.DoubleArray:
+def rounded(probability: pa.Array) -> pa.Array:
     """A number with as many digits as files have."""
     if probability.null_count == len(probability):
         return probability

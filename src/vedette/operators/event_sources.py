@@ -182,7 +182,7 @@ class _DictRows:
 
 
 class _TableEvents:
-    def __init__(self, table: Any) -> None:
+    def __init__(self, table: pa.Table | pa.RecordBatch) -> None:
         names = table.column_names
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
@@ -204,7 +204,7 @@ class _TableEvents:
         columns = [python_values(plain(column)) for column in taken.columns]
         return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
 
-    def array(self, path: str) -> Any | None:
+    def array(self, path: str) -> pa.Array | pa.ChunkedArray | None:
         names = self._table.column_names
         head, _, rest = path.partition(".")
         if path in names:
@@ -213,8 +213,9 @@ class _TableEvents:
         below = self._table.column(head) if head in names else None
         while below is not None and rest:
             name, _, rest = rest.partition(".")
-            position = below.type.get_field_index(name) if pa.types.is_struct(below.type) else -1
-            dotted = rest and position >= 0 and f"{name}.{rest}" in {field.name for field in below.type}
+            stored = below.type
+            position = stored.get_field_index(name) if pa.types.is_struct(stored) else -1
+            dotted = rest and pa.types.is_struct(stored) and f"{name}.{rest}" in stored.names
             below = None if position < 0 or dotted else pc.struct_field(below, position)
         return below
 
@@ -225,11 +226,11 @@ class _TableEvents:
 # ---------------------------------------------------------------- types and values in Arrow
 
 
-def _arrow_type(type_: Type) -> Any:
+def _arrow_type(type_: Type) -> pa.DataType:
     return pa.list_(_ARROW[type_.kind]) if type_.is_list else _ARROW[type_.kind]
 
 
-def _is_quick(stored: Any, type_: Type) -> bool:
+def _is_quick(stored: pa.DataType, type_: Type) -> bool:
     """Whether an Arrow cast gives the same as reading value by value."""
     types, kind = pa.types, type_.kind
     if type_.is_list:
@@ -247,8 +248,8 @@ def _is_quick(stored: Any, type_: Type) -> bool:
     return bool(kind is Kind.DATE and types.is_date(stored))
 
 
-def _simple(array: Any) -> Any:
-    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+def _simple(array: pa.Array) -> pa.Array:
+    return array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array
 
 
 def _arrow_value(value: Any, type_: Type) -> Any:

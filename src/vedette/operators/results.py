@@ -78,7 +78,7 @@ def read_many(result: Any, outputs: int, size: int) -> list[EvaluationOutcome]:
     return [read_one(each, outputs) for each in result]
 
 
-def _singles(array: Any, outputs: int) -> list[EvaluationOutcome]:
+def _singles(array: pa.Array, outputs: int) -> list[EvaluationOutcome]:
     """A truth, or one binding, for each event."""
     if outputs == 0:
         if not pa.types.is_boolean(array.type):
@@ -92,7 +92,7 @@ def _singles(array: Any, outputs: int) -> list[EvaluationOutcome]:
     return [EvaluationResult(True, [row]) if there else _UNKNOWN for row, there in zip(rows, present, strict=True)]
 
 
-def _lists(array: Any, outputs: int) -> list[EvaluationOutcome]:
+def _lists(array: pa.Array, outputs: int) -> list[EvaluationOutcome]:
     """A list of bindings for each event."""
     start, elements, present = list_parts(array)
     rows = _rows(plain(elements), outputs)
@@ -109,13 +109,13 @@ def _lists(array: Any, outputs: int) -> list[EvaluationOutcome]:
     return outcomes
 
 
-def _rows(array: Any, outputs: int) -> list[tuple[Any, ...]] | None:
+def _rows(array: pa.Array, outputs: int) -> list[tuple[Any, ...]] | None:
     """Each element as a binding; None if it has the wrong number of fields."""
     if outputs == 1:
         return [(value,) for value in python_values(array)]
     if pa.types.is_null(array.type):
         return [(None,) * outputs for _ in range(len(array))]
-    if not pa.types.is_struct(array.type) or array.type.num_fields != outputs:
+    if not isinstance(array, pa.StructArray) or array.type.num_fields != outputs:
         return None
     return list(zip(*(python_values(plain(field)) for field in array.flatten()), strict=True))
 

@@ -6,12 +6,12 @@ values are then read one by one (`vedette.schema.values`).
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from vedette.schema.columns import ColumnData, KeyColumn, ListColumn, PointColumn, TextColumn
 from vedette.schema.exact_numbers import float_keys, integer_column
@@ -19,7 +19,9 @@ from vedette.schema.keys import DENSE, INT_MAX, INT_MIN
 from vedette.schema.parsed_texts import Refuse, merged, read_texts, refuse_codes
 from vedette.schema.types import Kind, Type
 
-Array: TypeAlias = Any  # pa.Array | pa.ChunkedArray: pyarrow has no types of its own
+ListTypes: TypeAlias = (
+    pa.ListType | pa.LargeListType | pa.FixedSizeListType | pa.ListViewType | pa.LargeListViewType  # of Arrow
+)
 
 _DAY = 86_400_000_000  # in microseconds
 # Times that Python's datetime can hold: times read from text must be in this range.
@@ -30,7 +32,7 @@ _MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _POINT_NAMES = (("lon", "lat"), ("longitude", "latitude"), ("x", "y"))
 
 
-def array_column(array: Array, type_: Type, refuse: Refuse) -> ColumnData | None:
+def array_column(array: pa.Array | pa.ChunkedArray, type_: Type, refuse: Refuse) -> ColumnData | None:
     """Convert an array to a column of the type; None if it has to be read value by value."""
     array = plain(array)
     if type_.is_list:
@@ -56,40 +58,45 @@ def array_column(array: Array, type_: Type, refuse: Refuse) -> ColumnData | None
     return KeyColumn(keys, present)
 
 
-def plain(array: Array) -> Array:
+def plain(array: pa.Array | pa.ChunkedArray) -> pa.Array:
     """The array as one chunk, without extension types, run ends, views, and dictionaries of anything but text."""
     if isinstance(array, pa.ChunkedArray):
-        if is_text_dictionary(array.type):
-            try:
-                array = array.unify_dictionaries()
-            except pa.ArrowInvalid:  # Arrow does not unify dictionaries that hold a null
-                array = array.cast(array.type.value_type)
-        array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
-        if isinstance(array, pa.ChunkedArray):  # more text than one array holds
-            array = array.cast(_large(array.type)).combine_chunks()
+        array = _one_chunk(array)
     if isinstance(array, pa.ExtensionArray):
         return plain(array.storage)
-    stored = array.type
-    if pa.types.is_run_end_encoded(stored):
+    if isinstance(array, pa.RunEndEncodedArray):
         return plain(pc.run_end_decode(array))
-    if pa.types.is_dictionary(stored) and not is_text_dictionary(stored):
+    if isinstance(array, pa.DictionaryArray) and not is_text(array.type.value_type):
         return plain(array.dictionary_decode())
-    if stored == pa.string_view():
+    if array.type == pa.string_view():
         return array.cast(pa.large_string())
     return array
 
 
-def is_text(stored: Any) -> bool:
+def _one_chunk(chunked: pa.ChunkedArray) -> pa.Array:
+    stored = chunked.type
+    if is_text_dictionary(stored):
+        try:
+            chunked = chunked.unify_dictionaries()
+        except pa.ArrowInvalid:  # Arrow does not unify dictionaries that hold a null
+            chunked = chunked.cast(stored.value_type)
+    joined = chunked.chunk(0) if chunked.num_chunks == 1 else chunked.combine_chunks()
+    if isinstance(joined, pa.ChunkedArray):  # more text than one array holds
+        return joined.cast(_large(joined.type)).combine_chunks()
+    return joined
+
+
+def is_text(stored: pa.DataType) -> bool:
     """Whether an Arrow type is text."""
     return bool(pa.types.is_string(stored) or pa.types.is_large_string(stored) or stored == pa.string_view())
 
 
-def is_text_dictionary(stored: Any) -> bool:
+def is_text_dictionary(stored: pa.DataType) -> TypeGuard[pa.DictionaryType]:
     """Whether an Arrow type is a dictionary of texts."""
     return bool(pa.types.is_dictionary(stored) and is_text(stored.value_type))
 
 
-def validity(array: Array) -> NDArray[np.bool_]:
+def validity(array: pa.Array) -> NDArray[np.bool_]:
     """Which values of the array are not null."""
     if array.null_count == 0:
         return np.ones(len(array), np.bool_)
@@ -97,23 +104,23 @@ def validity(array: Array) -> NDArray[np.bool_]:
     return present
 
 
-def _large(stored: Any) -> Any:
+def _large(stored: pa.DataType) -> pa.DataType:
     return pa.dictionary(stored.index_type, pa.large_string()) if pa.types.is_dictionary(stored) else pa.large_string()
 
 
-def _numpy(array: Array, dtype: Any) -> NDArray[Any]:
+def _numpy(array: pa.Array, dtype: DTypeLike) -> NDArray[Any]:
     """The values without a copy (arbitrary where null)."""
     size = np.dtype(dtype).itemsize
     buffer = array.buffers()[1]
     if buffer is None or len(array) == 0:
         return np.zeros(len(array), dtype)
-    return np.frombuffer(buffer, dtype, len(array), array.offset * size)
+    return np.frombuffer(memoryview(buffer), dtype, len(array), array.offset * size)
 
 
 # ---------------------------------------------------------------- numbers and times
 
 
-def _int_keys(array: Array) -> NDArray[np.int64] | None:
+def _int_keys(array: pa.Array) -> NDArray[np.int64] | None:
     stored = array.type
     if pa.types.is_uint64(stored):
         values = _numpy(array.fill_null(0), np.uint64)
@@ -128,7 +135,7 @@ def _int_keys(array: Array) -> NDArray[np.int64] | None:
     return None
 
 
-def _float_keys(array: Array) -> NDArray[np.int64] | None:
+def _float_keys(array: pa.Array) -> NDArray[np.int64] | None:
     stored = array.type
     if pa.types.is_floating(stored):
         return float_keys(_numpy(array, stored.to_pandas_dtype()).astype(np.float64, copy=False))
@@ -139,19 +146,19 @@ def _float_keys(array: Array) -> NDArray[np.int64] | None:
     return None
 
 
-def _is_integer_decimal(stored: Any) -> bool:
+def _is_integer_decimal(stored: pa.DataType) -> bool:
     """Whether an Arrow type is a decimal without fraction digits that fits into 64 bits."""
     return bool(pa.types.is_decimal128(stored) and stored.scale == 0 and stored.precision <= _DIGITS)
 
 
-def _integers(array: Array) -> NDArray[Any]:
+def _integers(array: pa.Array) -> NDArray[Any]:
     """Integers without a copy (arbitrary where null)."""
     if pa.types.is_integer(array.type):
         return _numpy(array, array.type.to_pandas_dtype())
     return _numpy(array, np.dtype([("low", np.int64), ("high", np.int64)]))["low"]
 
 
-def _decimals(array: Array) -> NDArray[np.float64]:
+def _decimals(array: pa.Array) -> NDArray[np.float64]:
     """The nearest float64 of each decimal (Arrow's own cast may be off by one bit)."""
     stored = array.type
     if pa.types.is_decimal128(stored) and stored.precision <= _DIGITS and 0 <= stored.scale <= 22:
@@ -164,13 +171,13 @@ def _decimals(array: Array) -> NDArray[np.float64]:
     return np.array(_numpy(texts.cast(pa.float64()).fill_null(0.0), np.float64))
 
 
-def _bool_keys(array: Array) -> NDArray[np.int64] | None:
+def _bool_keys(array: pa.Array) -> NDArray[np.int64] | None:
     if not pa.types.is_boolean(array.type):
         return None
     return _numpy(array.cast(pa.uint8()), np.uint8).astype(np.int64)
 
 
-def _timestamp_keys(array: Array) -> NDArray[np.int64] | None:
+def _timestamp_keys(array: pa.Array) -> NDArray[np.int64] | None:
     stored = array.type
     if pa.types.is_timestamp(stored):
         values = _numpy(array, np.int64)
@@ -188,7 +195,7 @@ def _timestamp_keys(array: Array) -> NDArray[np.int64] | None:
     return None if days is None else days * _DAY
 
 
-def _date_keys(array: Array) -> NDArray[np.int64] | None:
+def _date_keys(array: pa.Array) -> NDArray[np.int64] | None:
     if pa.types.is_timestamp(array.type):
         times = _timestamp_keys(array)
         if times is None:
@@ -198,7 +205,7 @@ def _date_keys(array: Array) -> NDArray[np.int64] | None:
     return _days(array)
 
 
-def _days(array: Array) -> NDArray[np.int64] | None:
+def _days(array: pa.Array) -> NDArray[np.int64] | None:
     if pa.types.is_date32(array.type):
         return _numpy(array, np.int32).astype(np.int64)
     if pa.types.is_date64(array.type):
@@ -217,9 +224,9 @@ _KEYS = {
 # ---------------------------------------------------------------- texts
 
 
-def _parsed(array: Array, kind: Kind) -> KeyColumn | None:
+def _parsed(array: pa.Array, kind: Kind) -> KeyColumn | None:
     """Texts of one ISO 8601 form parsed by Arrow, which accepts fewer forms than `read` but with the same meaning."""
-    if pa.types.is_dictionary(array.type):
+    if isinstance(array, pa.DictionaryArray):
         array = array.dictionary_decode()
     targets = [pa.date32()] if kind is Kind.DATE else [pa.timestamp("us", "UTC"), pa.timestamp("us")]
     for target in targets:
@@ -238,8 +245,8 @@ def _parsed(array: Array, kind: Kind) -> KeyColumn | None:
     return None
 
 
-def _texts(array: Array, refuse: Refuse) -> TextColumn:
-    encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+def _texts(array: pa.Array, refuse: Refuse) -> TextColumn:
+    encoded = array if isinstance(array, pa.DictionaryArray) else array.dictionary_encode()
     codes = encoded.indices.cast(pa.int32()).fill_null(-1).to_numpy(zero_copy_only=False)
     dictionary = encoded.dictionary
     if len(dictionary) > 2 * len(codes) + 64:  # a slice of something larger: keep what is used
@@ -278,7 +285,7 @@ def _not_utf8(values: list[bytes | None]) -> dict[int, str]:
 # ---------------------------------------------------------------- points and lists
 
 
-def _points(array: Array) -> PointColumn | None:
+def _points(array: pa.Array) -> PointColumn | None:
     """Points from a struct of two numbers; None for a GeoJSON object or a pair, which is read value by value."""
     stored = array.type
     if not pa.types.is_struct(stored):
@@ -302,7 +309,7 @@ def _points(array: Array) -> PointColumn | None:
     return PointColumn(x, y)
 
 
-def is_list(stored: Any) -> bool:
+def is_list(stored: pa.DataType) -> TypeGuard[ListTypes]:
     """Whether an Arrow type is a list."""
     types = pa.types
     return bool(
@@ -314,7 +321,7 @@ def is_list(stored: Any) -> bool:
     )
 
 
-def list_parts(array: Array) -> tuple[NDArray[np.int64], Array, NDArray[np.bool_]]:
+def list_parts(array: pa.Array) -> tuple[NDArray[np.int64], pa.Array, NDArray[np.bool_]]:
     """Where each list starts among the elements (one more for the end), the elements, and which lists are not null."""
     lengths = pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False)
     start = np.zeros(len(array) + 1, np.int64)
@@ -322,7 +329,7 @@ def list_parts(array: Array) -> tuple[NDArray[np.int64], Array, NDArray[np.bool_
     return start, pc.list_flatten(array), validity(array)
 
 
-def _lists(array: Array, kind: Kind, refuse: Refuse) -> ListColumn | None:
+def _lists(array: pa.Array, kind: Kind, refuse: Refuse) -> ListColumn | None:
     if not is_list(array.type):
         return None
     start, elements, present = list_parts(array)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pyarrow as pa
 
@@ -15,7 +14,7 @@ from vedette.schema.types import Kind, Type
 _PLACES = ({"lon", "lat"}, {"longitude", "latitude"}, {"x", "y"})
 
 
-def infer_arrow(schema: Any, *, closed: bool = False) -> Schema:
+def infer_arrow(schema: pa.Schema, *, closed: bool = False) -> Schema:
     """The schema of a `pyarrow.Schema`: structs as dotted paths, a map as `name.*`, lists of structs as lists.
 
     Decimals are float, and so is uint64, whose upper half no int64 holds (as integers that large are in JSON).
@@ -25,7 +24,7 @@ def infer_arrow(schema: Any, *, closed: bool = False) -> Schema:
     return Schema({path: type_ for field in schema for path, type_ in _paths(field.name, field.type, False)}, closed)
 
 
-def _paths(path: str, stored: Any, in_list: bool) -> Iterator[tuple[str, Type]]:
+def _paths(path: str, stored: pa.DataType, in_list: bool) -> Iterator[tuple[str, Type]]:
     if over_limit(path) is not None:  # no filter can name such an attribute
         return
     types = pa.types
@@ -46,7 +45,7 @@ def _paths(path: str, stored: Any, in_list: bool) -> Iterator[tuple[str, Type]]:
             yield from _paths(path, elements, True)
 
 
-def _unwrapped(stored: Any) -> Any:
+def _unwrapped(stored: pa.DataType) -> pa.DataType:
     if isinstance(stored, pa.BaseExtensionType):
         return _unwrapped(stored.storage_type)
     if pa.types.is_dictionary(stored) or pa.types.is_run_end_encoded(stored):
@@ -54,7 +53,7 @@ def _unwrapped(stored: Any) -> Any:
     return stored
 
 
-def _kind(stored: Any) -> Kind | None:
+def _kind(stored: pa.DataType) -> Kind | None:
     types = pa.types
     if types.is_boolean(stored):
         return Kind.BOOL
@@ -71,7 +70,7 @@ def _kind(stored: Any) -> Kind | None:
     return Kind.POINT if types.is_struct(stored) and _is_place(stored) else None
 
 
-def _is_place(stored: Any) -> bool:
+def _is_place(stored: pa.StructType) -> bool:
     numeric = {field.name for field in stored if _kind(_unwrapped(field.type)) in (Kind.INT, Kind.FLOAT)}
     if any(numeric >= names for names in _PLACES):
         return True

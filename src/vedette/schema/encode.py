@@ -59,18 +59,21 @@ class _Events(Protocol):
     def view(self, path: str, reading: str) -> ColumnData: ...
 
 
-def encode(events: Sequence[Mapping[str, Any]] | Any, columns: Sequence[Column], schema: Schema) -> EncodedEvents:
+def encode(
+    events: Sequence[Mapping[str, Any]] | pa.Table | pa.RecordBatch, columns: Sequence[Column], schema: Schema
+) -> EncodedEvents:
     """Encode the given columns of events: a sequence of dicts, or an Arrow table or record batch.
 
     A value that breaks the type its attribute has in the schema rejects its row. If a column reads a string
     as another type, or the attribute is not in the schema, such a value is just missing.
     """
-    tabular = isinstance(events, pa.Table | pa.RecordBatch)
     check_batch(events)
-    whole = any(EVERYTHING in column.paths for column in columns)
-    encoder = _Encoder(TableEvents(events, whole=whole) if tabular else _DictEvents(events), schema)
-    if not columns and not tabular:  # no column reads them
-        for row, event in enumerate(events):
+    if isinstance(events, pa.Table | pa.RecordBatch):
+        whole = any(EVERYTHING in column.paths for column in columns)
+        encoder = _Encoder(TableEvents(events, whole=whole), schema)
+    else:
+        encoder = _Encoder(_DictEvents(events), schema)
+        for row, event in enumerate(() if columns else events):  # no column reads them
             check_event(event, row)
     data = {column: encoder.column(column) for column in columns}
     rejects = [encoder.rejects[row] for row in sorted(encoder.rejects)]

@@ -13,16 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from vedette.schema.arrays import (
-    Array,
-    array_column,
-    is_list,
-    is_text,
-    is_text_dictionary,
-    list_parts,
-    plain,
-    validity,
-)
+from vedette.schema.arrays import array_column, is_list, is_text, is_text_dictionary, list_parts, plain, validity
 from vedette.schema.columns import KeyColumn, ListColumn, TextColumn
 from vedette.schema.exact_numbers import column_of_table, exact_keys, key_table, together
 from vedette.schema.keys import number_key
@@ -43,7 +34,7 @@ class ScalarLeaves:
     """Values, none of them null, and the row that each belongs to."""
 
     rows: Rows
-    values: Array
+    values: pa.Array
     known: TextColumn | None = None  # their texts, if they have been read before
 
     def texts(self, *, as_json: bool = False) -> TextColumn:
@@ -58,7 +49,7 @@ class Leaves:
     scalars: list[ScalarLeaves] = field(default_factory=list)
     nulls: list[Rows] = field(default_factory=list)
 
-    def add(self, array: Array, rows: Rows, *, objects: bool, in_list: bool = False) -> None:
+    def add(self, array: pa.Array, rows: Rows, *, objects: bool, in_list: bool = False) -> None:
         """Add the leaves of an array whose element i belongs to `rows[i]`; `objects`: also those inside of objects."""
         array = decoded(plain(array))
         stored = array.type
@@ -70,10 +61,10 @@ class Leaves:
         if is_list(stored):
             start, elements, _ = list_parts(array)
             self.add(elements, np.repeat(rows, np.diff(start)), objects=objects, in_list=True)
-        elif pa.types.is_struct(stored):
-            for number in range(stored.num_fields if objects else 0):
+        elif isinstance(array, pa.StructArray):
+            for number in range(array.type.num_fields if objects else 0):
                 self.add(pc.struct_field(array, number), rows, objects=True)
-        elif pa.types.is_map(stored):
+        elif isinstance(array, pa.MapArray):
             if objects:
                 own = map_items(array)
                 self.add(own.items, rows[own.owners], objects=True)
@@ -133,12 +124,14 @@ class Leaves:
         return ListColumn(start, column_of_table(joined), self.present(size))
 
 
-def decoded(array: Array) -> Array:
+def decoded(array: pa.Array) -> pa.Array:
     """The array, without a dictionary that holds a null."""
-    return array.dictionary_decode() if is_text_dictionary(array.type) and array.dictionary.null_count else array
+    if isinstance(array, pa.DictionaryArray) and array.dictionary.null_count:
+        return array.dictionary_decode()
+    return array
 
 
-def texts(array: Array, *, as_json: bool = False) -> TextColumn:
+def texts(array: pa.Array, *, as_json: bool = False) -> TextColumn:
     """Scalars, none of them null, as their texts or as canonical JSON: the work is done once per distinct value."""
     if is_text(array.type) or is_text_dictionary(array.type):
         return _of_texts(array, as_json)
@@ -155,7 +148,7 @@ def texts(array: Array, *, as_json: bool = False) -> TextColumn:
     return TextColumn(*merged(codes, [None if text is None else text.encode() for text in found]))
 
 
-def _written(array: Array) -> Array | None:
+def _written(array: pa.Array) -> pa.Array | None:
     """The texts of whole numbers and of times, written by Arrow; None for types that it would write differently."""
     stored = array.type
     if pa.types.is_integer(stored):
@@ -170,9 +163,9 @@ def _written(array: Array) -> Array | None:
     return pc.binary_join_element_wise(texts, "Z", "")
 
 
-def _of_texts(array: Array, as_json: bool) -> TextColumn:
-    own = is_text(array.type)  # a dictionary in the input may hold a text twice, or null
-    encoded = array.dictionary_encode() if own else array
+def _of_texts(array: pa.Array, as_json: bool) -> TextColumn:
+    own = not isinstance(array, pa.DictionaryArray)  # a dictionary in the input may hold a text twice, or null
+    encoded = array if isinstance(array, pa.DictionaryArray) else array.dictionary_encode()
     codes = encoded.indices.cast(pa.int32()).fill_null(-1).to_numpy(zero_copy_only=False)
     dictionary = encoded.dictionary
     if len(dictionary) > 2 * len(codes) + 64:  # a slice of something larger: keep what is used
@@ -227,10 +220,10 @@ def _by_row(rows: list[Rows], size: int) -> tuple[NDArray[np.int64] | None, NDAr
     return np.argsort(joined, kind="stable"), start
 
 
-def _is_string(stored: Any) -> bool:
+def _is_string(stored: pa.DataType) -> bool:
     """Whether an Arrow type is a text in JSON: texts, and all types that JSON lacks."""
     return not _is_number(stored) and not pa.types.is_boolean(stored)
 
 
-def _is_number(stored: Any) -> bool:
+def _is_number(stored: pa.DataType) -> bool:
     return bool(pa.types.is_integer(stored) or pa.types.is_floating(stored) or pa.types.is_decimal(stored))

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vedette.schema.arrays import Array, plain, validity
+from vedette.schema.arrays import plain, validity
 
 # From so many keys on it pays to sort all items of a map column, unless that takes too much memory.
 _SEVERAL = 5
@@ -20,13 +20,13 @@ class MapEntries:
     """The values under one key, of those rows whose map has it."""
 
     rows: NDArray[np.int64]
-    values: Array
+    values: pa.Array
 
 
 class MapIndex:
     """The entries of a map column by key, so that many keys cost one pass over it."""
 
-    def __init__(self, array: Array) -> None:
+    def __init__(self, array: pa.MapArray) -> None:
         offsets = array.offsets.to_numpy()
         lengths = np.where(validity(array), np.diff(offsets), 0)
         entries = np.repeat(offsets[:-1] - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
@@ -40,7 +40,7 @@ class MapIndex:
         self._entries = entries[order]
         self._rows = np.repeat(np.arange(len(array)), lengths)[order]
         self._items = plain(array.items)
-        self._in_order: Array | None = None  # the items by key, after several keys have been looked up
+        self._in_order: pa.Array | None = None  # the items by key, after several keys have been looked up
         self._asked = 0
 
     def find(self, name: str) -> MapEntries:

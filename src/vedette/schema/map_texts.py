@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vedette.schema.arrays import Array, is_text, plain, validity
+from vedette.schema.arrays import is_text, plain, validity
 from vedette.schema.columns import TextColumn
 
 _FLAGS = 1 << 26  # bytes to spend on finding out quickly that no map has a key twice
@@ -23,18 +23,18 @@ class MapItems:
     """The items of maps that count, in the order of rows; of a duplicate key the last one counts."""
 
     owners: NDArray[np.int64]  # the map that each is of
-    items: Array
+    items: pa.Array
     keys: NDArray[Any]  # the number of the key of each
-    names: Array  # of the keys
+    names: pa.Array  # of the keys
 
 
-def map_items(maps: Array) -> MapItems:
+def map_items(maps: pa.MapArray) -> MapItems:
     """The items of all maps of a column."""
     offsets = maps.offsets.to_numpy().astype(np.int64)
     first, last = int(offsets[0]), int(offsets[-1])
     owners = np.repeat(np.arange(len(maps)), np.diff(offsets))
     names = plain(maps.keys.slice(first, last - first))
-    encoded = names if pa.types.is_dictionary(names.type) else names.dictionary_encode()
+    encoded = names if isinstance(names, pa.DictionaryArray) else names.dictionary_encode()
     keys = encoded.indices.to_numpy(zero_copy_only=False)
     items = maps.items.slice(first, last - first)
     kept = _kept(maps, owners, keys, len(encoded.dictionary))
@@ -43,7 +43,7 @@ def map_items(maps: Array) -> MapItems:
     return MapItems(owners[kept], plain(items).take(pa.array(kept)), keys[kept], encoded.dictionary)
 
 
-def _kept(maps: Array, owners: NDArray[np.int64], keys: NDArray[Any], kinds: int) -> NDArray[np.int64] | None:
+def _kept(maps: pa.MapArray, owners: NDArray[np.int64], keys: NDArray[Any], kinds: int) -> NDArray[np.int64] | None:
     """The entries that count: not those of null maps, nor of a key that is repeated later; None: all."""
     there = validity(maps)[owners] if maps.null_count else np.ones(len(owners), np.bool_)
     numbers = owners * max(1, kinds) + keys
@@ -72,7 +72,7 @@ class MapTexts:
         self._place = np.full(len(values), -1, np.int32)
 
     @classmethod
-    def of(cls, maps: Array) -> MapTexts | None:
+    def of(cls, maps: pa.MapArray) -> MapTexts | None:
         """The texts of a map column; None if keys or values are not texts, or not UTF-8."""
         if not pa.types.is_string(maps.type.key_type) or not is_text(maps.type.item_type):
             return None

@@ -10,28 +10,27 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from vedette.schema.arrays import Array, is_list, is_text, is_text_dictionary, list_parts, plain, validity
+from vedette.schema.arrays import is_list, is_text, list_parts, plain, validity
 
 
-def python_values(array: Array) -> list[Any]:
+def python_values(array: pa.Array | pa.ChunkedArray) -> list[Any]:
     """The array as Python values: maps as dicts, times in microseconds, decimals as numbers.
 
     Text that is not UTF-8 has lone surrogates, which `read` refuses.
     """
     # Level by level, because Arrow's casts of nested types fail on parts that are all null.
     array = plain(array)
-    stored = array.type
-    if is_list(stored):
+    if is_list(array.type):
         start, elements, present = list_parts(array)
         found = python_values(elements)
         bounds = zip(start[:-1].tolist(), start[1:].tolist(), present.tolist(), strict=True)
         return [found[first:last] if there else None for first, last, there in bounds]
-    if pa.types.is_struct(stored):
+    if isinstance(array, pa.StructArray):
         return _structs(array)
-    return _maps(array) if pa.types.is_map(stored) else _scalars(array)
+    return _maps(array) if isinstance(array, pa.MapArray) else _scalars(array)
 
 
-def _structs(array: Array) -> list[Any]:
+def _structs(array: pa.StructArray) -> list[Any]:
     names = [field.name for field in array.type]
     numbers = [number for number, name in enumerate(names) if names.count(name) == 1]
     there = validity(array).tolist()
@@ -43,7 +42,7 @@ def _structs(array: Array) -> list[Any]:
     return [dict(zip(named, row, strict=True)) if present else None for present, row in rows]
 
 
-def _maps(array: Array) -> list[Any]:
+def _maps(array: pa.MapArray) -> list[Any]:
     offsets = array.offsets.to_numpy().astype(np.int64)
     first, size = int(offsets[0]), int(offsets[-1] - offsets[0])
     keys = array.keys.slice(first, size).to_pylist()
@@ -55,11 +54,11 @@ def _maps(array: Array) -> list[Any]:
     ]
 
 
-def _scalars(array: Array) -> list[Any]:
+def _scalars(array: pa.Array) -> list[Any]:
     stored = array.type
     if pa.types.is_timestamp(stored) and stored.unit == "ns":
         return list(array.cast(pa.timestamp("us", stored.tz), safe=False).to_pylist())
-    if is_text_dictionary(stored):
+    if isinstance(array, pa.DictionaryArray):
         array = array.dictionary_decode()
     if is_text(array.type):
         return [None if value is None else _decoded(value) for value in array.cast(pa.large_binary()).to_pylist()]

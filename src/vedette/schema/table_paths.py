@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.errors import SchemaError
-from vedette.schema.arrays import Array, array_column, is_list, is_text, list_parts, plain, validity
+from vedette.schema.arrays import array_column, is_list, is_text, list_parts, plain, validity
 from vedette.schema.columns import ColumnData, KeyColumn, ListColumn, PointColumn, RegionColumn, TextColumn
 from vedette.schema.map_index import MapEntries, MapIndex
 from vedette.schema.map_texts import MapTexts
@@ -30,21 +30,21 @@ class _ListElements:
     """Values below a list of objects."""
 
     start: NDArray[np.int64]
-    values: Array
+    values: pa.Array
     present: NDArray[np.bool_]
 
 
-_PathArray: TypeAlias = "Array | MapEntries | _ListElements"
+_PathArray: TypeAlias = "pa.Array | MapEntries | _ListElements"
 
 
 class TableEvents:
     """A table of events, with access to paths as columns."""
 
-    def __init__(self, table: Any, *, whole: bool = False) -> None:
+    def __init__(self, table: pa.Table | pa.RecordBatch, *, whole: bool = False) -> None:
         """`whole`: every text of the table will be read."""
         self.table = table if isinstance(table, pa.Table) else pa.Table.from_batches([table])
         self.size: int = self.table.num_rows
-        self._plain: dict[str, Array] = {}
+        self._plain: dict[str, pa.Array | None] = {}
         self._maps: dict[str, MapIndex] = {}
         self._whole = whole
         self._texts_in_maps: dict[str, MapTexts | None] = {}
@@ -89,13 +89,13 @@ class TableEvents:
     def dicts(self, paths: Iterable[str]) -> list[dict[str, Any]]:
         """The events as dicts with the values of the paths (`*`: everything); nulls are left out."""
         sought = dict.fromkeys(name for path in paths for name in (path, path.partition(".")[0]))
-        names = self.names if EVERYTHING in sought else [name for name in sought if self.field(name) is not None]
-        if not names:
+        columns = self._python_columns(self.names if EVERYTHING in sought else sought)
+        if not columns:
             return [{} for _ in range(self.size)]
-        columns = [python_values(self.field(name)) for name in names]
-        return [without_nulls(dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)]
+        rows = zip(*columns.values(), strict=True)
+        return [without_nulls(dict(zip(columns, row, strict=True))) for row in rows]
 
-    def entries(self, place: str, maps: Array, key: str) -> MapEntries:
+    def entries(self, place: str, maps: pa.MapArray, key: str) -> MapEntries:
         """The values under a key in the maps of a column or field."""
         if place not in self._maps:
             self._maps[place] = MapIndex(maps)
@@ -105,8 +105,7 @@ class TableEvents:
         """The texts in the maps of a column; None if there are none, or if reading all of them does not pay."""
         if name not in self._texts_in_maps:
             maps = self.field(name) if self._whole else None
-            held = maps is not None and pa.types.is_map(maps.type)
-            self._texts_in_maps[name] = MapTexts.of(maps) if held else None
+            self._texts_in_maps[name] = MapTexts.of(maps) if isinstance(maps, pa.MapArray) else None
         return self._texts_in_maps[name]
 
     def map_texts(self, path: str) -> TextColumn | None:
@@ -115,7 +114,7 @@ class TableEvents:
         own = self.texts_in_maps(head) if dot and self.field(path) is None else None
         return None if own is None else own.under(key, self.size)
 
-    def field(self, name: str) -> Array | None:
+    def field(self, name: str) -> pa.Array | None:
         """The column of a name, if there is one."""
         if name not in self._plain:
             positions = self.table.schema.get_all_field_indices(name)
@@ -133,17 +132,17 @@ class TableEvents:
         below = field(head) if dot else None
         if below is None:
             return
-        if pa.types.is_struct(below.type):
+        if isinstance(below, pa.StructArray):
             yield from self._reach(struct_field(below), rest, f"{above}{head}.")
-        elif pa.types.is_map(below.type):
+        elif isinstance(below, pa.MapArray):
             if not pa.types.is_string(below.type.key_type) or pa.types.is_nested(below.type.item_type):
                 raise NotPlain
             yield self.entries(above + head, below, rest)
         elif is_list(below.type) and pa.types.is_nested(below.type.value_type):
             start, elements, present = list_parts(below)
-            if not pa.types.is_struct(elements.type):
+            if not isinstance(elements, pa.StructArray):
                 raise NotPlain
-            for reached in self._reach(struct_field(plain(elements)), rest, f"{above}{head}[]."):
+            for reached in self._reach(struct_field(elements), rest, f"{above}{head}[]."):
                 if isinstance(reached, MapEntries | _ListElements) or is_list(reached.type):
                     raise NotPlain
                 yield _ListElements(start, reached, present)
@@ -176,10 +175,14 @@ class TableEvents:
     def _values(self, path: str, kind: Kind) -> list[Any]:
         """The values of a path, found by Python code."""
         head = path.partition(".")[0]
-        names = [name for name in dict.fromkeys((path, head)) if self.field(name) is not None]
-        columns = [python_values(self.field(name)) for name in names]
+        columns = self._python_columns((path, head))
         find = finder(path, flat=kind is not Kind.POINT)
-        return [find(dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)]
+        return [find(dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
+
+    def _python_columns(self, names: Iterable[str]) -> dict[str, list[Any]]:
+        """The columns that there are, as Python values by name."""
+        found = ((name, self.field(name)) for name in dict.fromkeys(names))
+        return {name: python_values(array) for name, array in found if array is not None}
 
 
 def _is_empty(reached: _PathArray) -> bool:
@@ -187,7 +190,7 @@ def _is_empty(reached: _PathArray) -> bool:
     return not isinstance(values, _ListElements) and values.null_count == len(values)
 
 
-def _typed(array: Array, path: str, type_: Type, refuse: Refuse) -> ColumnData | None:
+def _typed(array: pa.Array, path: str, type_: Type, refuse: Refuse) -> ColumnData | None:
     stored = array.type
     if pa.types.is_null(stored):
         return missing(type_, len(array))
@@ -195,7 +198,7 @@ def _typed(array: Array, path: str, type_: Type, refuse: Refuse) -> ColumnData |
     return array_column(array, type_, refuse) if fits else missing(type_, len(array))
 
 
-def check_stored(stored: Any, path: str, type_: Type, declared: bool) -> bool:
+def check_stored(stored: pa.DataType, path: str, type_: Type, declared: bool) -> bool:
     """Whether values of an Arrow type may be of the attribute type; SchemaError if they cannot be matched at all.
 
     If the schema has `declared` the type, it is also an error if no value can fit.
@@ -214,7 +217,7 @@ def check_stored(stored: Any, path: str, type_: Type, declared: bool) -> bool:
     return fits
 
 
-def _unreadable(stored: Any) -> bool:
+def _unreadable(stored: pa.DataType) -> bool:
     types = pa.types
     if is_list(stored):
         return _unreadable(stored.value_type)
@@ -230,7 +233,7 @@ def _unreadable(stored: Any) -> bool:
     )
 
 
-def _fits(stored: Any, type_: Type) -> bool:
+def _fits(stored: pa.DataType, type_: Type) -> bool:
     """Whether some value of this Arrow type may be of the attribute type."""
     types, kind = pa.types, type_.kind
     if types.is_dictionary(stored):

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from vedette.schema.arrays import Array, is_list, list_parts, plain, validity
+from vedette.schema.arrays import is_list, list_parts, plain, validity
 from vedette.schema.columns import ColumnData, KeyColumn, TextColumn
 from vedette.schema.leaf_arrays import Leaves, decoded, texts
 from vedette.schema.map_index import MapEntries
@@ -20,7 +20,7 @@ from vedette.schema.missing_values import missing
 from vedette.schema.readings import EVERYTHING, TYPES, integer_of, viewer
 from vedette.schema.values import values_column
 
-ArrayFinder: TypeAlias = Callable[[str], Array | None]  # the array of a name, if there is one
+ArrayFinder: TypeAlias = Callable[[str], pa.Array | None]  # the array of a name, if there is one
 
 
 class NotPlain(Exception):
@@ -33,9 +33,9 @@ class _TableSource(Protocol):
     @property
     def names(self) -> list[str]: ...
 
-    def field(self, name: str) -> Array | None: ...
+    def field(self, name: str) -> pa.Array | None: ...
 
-    def entries(self, place: str, maps: Array, key: str) -> MapEntries: ...
+    def entries(self, place: str, maps: pa.MapArray, key: str) -> MapEntries: ...
 
     def texts_in_maps(self, name: str) -> MapTexts | None: ...
 
@@ -49,7 +49,7 @@ class _PathValues:
     """The values that a path leads to, with their rows."""
 
     rows: NDArray[np.int64]
-    values: Array
+    values: pa.Array
     through_list: bool = False
 
 
@@ -93,10 +93,10 @@ class TableViews:
 
     def _items(self, path: str) -> ColumnData:
         places = [] if path == EVERYTHING or self._table.map_texts(path) is not None else self._places(path)
-        if len(places) != 1 or places[0].through_list or not is_list(places[0].values.type):
+        if len(places) != 1 or places[0].through_list or not is_list(stored := places[0].values.type):
             return self._text(path)  # it raises if there are parts after all
         (place,) = places
-        if _has_parts(place.values.type.value_type):
+        if _has_parts(stored.value_type):
             raise NotPlain
         found = self._leaves_at(path).lists("texts", self._table.size)
         present = np.zeros(self._table.size, np.bool_)
@@ -161,16 +161,16 @@ class TableViews:
         if below is not None:
             yield from self._inside(below, rest, _PathCursor(way.rows, f"{way.name}{head}", way.through_list))
 
-    def _inside(self, below: Array, path: str, way: _PathCursor) -> Iterable[_PathValues]:
-        stored = below.type
-        if pa.types.is_struct(stored):
+    def _inside(self, below: pa.Array, path: str, way: _PathCursor) -> Iterable[_PathValues]:
+        if isinstance(below, pa.StructArray):
             yield from self._reach(struct_field(below), path, _PathCursor(way.rows, f"{way.name}.", way.through_list))
-        elif pa.types.is_map(stored):
-            if way.through_list or not pa.types.is_string(stored.key_type) or pa.types.is_nested(stored.item_type):
+        elif isinstance(below, pa.MapArray):
+            keys, items = below.type.key_type, below.type.item_type
+            if way.through_list or not pa.types.is_string(keys) or pa.types.is_nested(items):
                 raise NotPlain
             found = self._table.entries(way.name, below, path)
             yield _PathValues(found.rows, plain(found.values))
-        elif is_list(stored) and pa.types.is_nested(stored.value_type):
+        elif is_list(below.type) and pa.types.is_nested(below.type.value_type):
             start, elements, _ = list_parts(below)
             rows = np.repeat(way.rows, np.diff(start))
             yield from self._inside(plain(elements), path, _PathCursor(rows, f"{way.name}[]", through_list=True))
@@ -193,27 +193,27 @@ class _PathCursor:
     through_list: bool = False
 
 
-def struct_field(array: Array) -> ArrayFinder:
+def struct_field(array: pa.StructArray) -> ArrayFinder:
     """The fields of a struct array by name."""
     stored = array.type
 
-    def field(name: str) -> Array | None:
+    def field(name: str) -> pa.Array | None:
         position = stored.get_field_index(name)  # -1 also for a name that is there twice
         return plain(pc.struct_field(array, position)) if position >= 0 else None
 
     return field
 
 
-def _is_empty(array: Array) -> bool:
+def _is_empty(array: pa.Array) -> bool:
     return bool(array.null_count == len(array))
 
 
-def _has_parts(stored: Any) -> bool:
+def _has_parts(stored: pa.DataType) -> bool:
     """Whether values of an Arrow type are written as JSON: lists, structs, maps."""
     return is_list(stored) or bool(pa.types.is_struct(stored) or pa.types.is_map(stored))
 
 
-def _may_nest(stored: Any) -> bool:
+def _may_nest(stored: pa.DataType) -> bool:
     """Whether values of the type can contain a list with an object."""
     if is_list(stored):
         inside = stored.value_type

@@ -43,7 +43,7 @@ _IN_FLIGHT = 64_000_000  # matches, about
 class Found(NamedTuple):
     """Results of some rows, in the order of the source."""
 
-    ids: Any  # of events that match something: a pyarrow.StringArray
+    ids: pa.Array  # of events that match something
     rows: NDArray[np.int64]  # the rows of the source that these are
     event: NDArray[np.int64]  # for every match, the number of its event among those
     subscription: Any  # for every match, the number of its subscription
@@ -151,8 +151,9 @@ def _round(spark: SparkSession, pieces: Sequence[Piece], task: Any, tag: str) ->
 def _found(result: dict[str, Any], first_row: int, first_line: int, done: float | None) -> Found:
     with pa.ipc.open_stream(result["matches"]) as stream:
         batch = stream.read_next_batch()
-    starts = batch["subscriptions"].offsets.to_numpy()
-    subscriptions = batch["subscriptions"].values
+    lists = batch["subscriptions"]
+    assert isinstance(lists, pa.ListArray)
+    starts, subscriptions = lists.offsets.to_numpy(), lists.values
     numbers = batch["row"].to_numpy() + first_row
     ids = filled(batch["id"], numbers)
     event = events_of(MatchRows(starts.astype(np.int64), subscriptions.to_numpy()), 0)

@@ -140,7 +140,7 @@ class _Task:
             whose, reader = engine.subscribers, self.reader()
             for batch in batches:
                 for read in reader.read(batch):
-                    chunk = replace(read.chunk, own_ids=read.names)
+                    chunk = read.chunk if read.names is None else replace(read.chunk, own_ids=read.names)
                     for found in stepper.step(chunk):
                         if self.read is not None:
                             self.read.add(found.read)

@@ -48,7 +48,7 @@ class ReadChunk(NamedTuple):
     """Some events, and all that their source knows of them."""
 
     chunk: EventChunk
-    names: pa.StringArray | None  # their ids, or else their places; None: or else the numbers of their arrival
+    names: pa.Array | None  # their ids, or else their places; None: or else the numbers of their arrival
     place_of: Callable[[RejectedRow], str]
     kept: Sequence[Any] | None = None  # columns kept for outcomes, of all events; None: they are looked up
     arrival: NDArray[np.int64] | None = None  # in which order they came; None: as a task reads them
@@ -60,7 +60,7 @@ class Reader(ABC):
     """Reads batches of raw rows into chunks of events."""
 
     @abstractmethod
-    def read(self, batch: Any) -> Iterator[ReadChunk]:
+    def read(self, batch: pa.RecordBatch) -> Iterator[ReadChunk]:
         """All rows, in their order."""
 
 
@@ -72,7 +72,7 @@ class LineReader(Reader):
         self._numbers, self._before = numbers, before
         self._seen: dict[tuple[str, int], tuple[int, int]] = {}
 
-    def read(self, batch: Any) -> Iterator[ReadChunk]:
+    def read(self, batch: pa.RecordBatch) -> Iterator[ReadChunk]:
         """Read lines; rows of one block are consecutive, and so are the blocks."""
         for begin, end in _runs(batch.column("path"), batch.column("block")):
             key = batch.column("path")[begin].as_py(), batch.column("block")[begin].as_py()
@@ -107,7 +107,7 @@ class LineReader(Reader):
         return ReadChunk(chunk, _names(chunk, None if self._numbers else name, row), place_of)
 
 
-def _names(chunk: EventChunk, file: str | None, first: int = 0) -> pa.StringArray:
+def _names(chunk: EventChunk, file: str | None, first: int = 0) -> pa.Array:
     """The ids of events; those without an id are named by their row, with the `file` if there are several."""
     if not chunk.own_ids.null_count:
         return chunk.own_ids
@@ -131,7 +131,7 @@ def _without_events(rejects: list[RejectedRow]) -> EventChunk:
 class RecordReader(Reader):
     """Records of Kafka: `value`, `topic`, `partition`, `offset`."""
 
-    def read(self, batch: Any) -> Iterator[ReadChunk]:
+    def read(self, batch: pa.RecordBatch) -> Iterator[ReadChunk]:
         """Read records; those without a value are rejected, too."""
         values = batch.column("value").to_pylist()
         parts = [batch.column(name).cast(pa.string()) for name in ("topic", "partition", "offset")]
@@ -159,7 +159,7 @@ class CsvReader(Reader):
     def __init__(self, schema: Schema | None, numbers: bool = False) -> None:
         self._schema, self._numbers = schema, numbers
 
-    def read(self, batch: Any) -> Iterator[ReadChunk]:
+    def read(self, batch: pa.RecordBatch) -> Iterator[ReadChunk]:
         """Read one file after another; one that cannot be read at all is one reject."""
         for number in range(batch.num_rows):
             name = _file_name(batch.column("path")[number].as_py())

@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
@@ -73,9 +74,9 @@ def matching(task: Task) -> Callable[[Iterator[Any]], Iterator[Any]]:
     return texts
 
 
-def gathered(batches: Iterator[Any], names: Sequence[str]) -> Iterator[Any]:
+def gathered(batches: Iterator[Any], names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Batches joined to the size that the index is fastest with: Spark's are smaller."""
-    parts: list[Any] = []
+    parts: list[pa.RecordBatch] = []
     events = size = 0
     for columns in batches:
         part = pa.RecordBatch.from_arrays(list(columns) if isinstance(columns, tuple) else [columns], list(names))
@@ -97,7 +98,7 @@ class _Worker:
         self._width = task.width
         self._slicer = Slicer(_FIRST_SLICE)
 
-    def texts(self, batch: Any) -> Iterator[Any]:
+    def texts(self, batch: pa.RecordBatch) -> Iterator[pa.Array]:
         """The texts of all events of a batch, in one array or several."""
         for _, events in self._slicer.cut(batch):
             # Unlike in the step, matches of an event come in any order, which is quicker.
@@ -107,10 +108,11 @@ class _Worker:
             yield from with_rejects(texts_of(rows, self._labels, self._width), encoded)
 
 
-def texts_of(rows: MatchRows, labels: Labels, width: int | None) -> Iterator[Any]:
+def texts_of(rows: MatchRows, labels: Labels, width: int | None) -> Iterator[pa.Array]:
     """The texts of all events, in one array or several."""
     matched = np.diff(rows.start) > 0
     begin = 0
+    kind: pa.DataType
     if width is None:
         parts, kind = joined(rows, labels, ord(SEPARATOR), _MOST_TEXT), pa.string()
     else:
@@ -121,7 +123,7 @@ def texts_of(rows: MatchRows, labels: Labels, width: int | None) -> Iterator[Any
         begin += size
 
 
-def _array(part: JoinedTexts, matched: Any, kind: Any) -> Any:
+def _array(part: JoinedTexts, matched: NDArray[np.bool_], kind: pa.DataType) -> pa.Array:
     if len(part.text) > _LONGEST:
         raise NotSupported(
             f"one event matches so many subscriptions that their ids are {len(part.text):,} bytes\n"
@@ -131,7 +133,7 @@ def _array(part: JoinedTexts, matched: Any, kind: Any) -> Any:
     return pa.Array.from_buffers(kind, len(matched), [pa.py_buffer(each) for each in (bits, part.ends, part.text)])
 
 
-def with_rejects(arrays: Iterator[Any], encoded: EncodedEvents) -> Iterator[Any]:
+def with_rejects(arrays: Iterator[pa.Array], encoded: EncodedEvents) -> Iterator[pa.Array]:
     """The texts, with the reasons of events that break the schema."""
     if not encoded.rejects:
         yield from arrays
@@ -162,7 +164,7 @@ def labels_kept(shipped: ShippedSnapshot, subscribers: bool, escaped: bool) -> L
 
 def labels_of(matcher: Matcher, subscribers: bool, escaped: bool) -> Labels:
     """The labels of all subscriptions; the mapped ids themselves, if nothing else is needed."""
-    texts = matcher.ids
+    texts: pa.Array = matcher.ids
     names = matcher.segment.records.table.column(2) if subscribers else None
     if escaped:
         texts, names = _escaped(texts), None if names is None else _escaped(names)
@@ -172,8 +174,8 @@ def labels_of(matcher: Matcher, subscribers: bool, escaped: bool) -> Labels:
     _, offsets, data = texts.buffers()
     if not len(texts) or offsets is None:
         return Labels(_read_only(np.zeros(1, np.int64)), _read_only(np.zeros(0, np.uint8)))
-    where = np.frombuffer(offsets, np.int64, len(texts) + 1, texts.offset * 8)
-    return Labels(_read_only(where), _read_only(np.frombuffer(data, np.uint8)))
+    where = np.frombuffer(memoryview(offsets), np.int64, len(texts) + 1, texts.offset * 8)
+    return Labels(_read_only(where), _read_only(np.frombuffer(memoryview(data or b""), np.uint8)))
 
 
 def label_width(matcher: Matcher, subscribers: bool) -> int | None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 SEED = 2013
 _FIRST = (
@@ -51,8 +52,8 @@ class FlightColumns:
         self.date = flights["date"].to_pylist()
         self.flight, self.hour = flights["flight"].to_numpy(), flights["hour"].to_numpy()
         self.tailnum = flights["tailnum"].to_pylist()
-        self.model = flights["plane"].combine_chunks().field("model").to_pylist()
-        self.place = flights["destination"].combine_chunks().field("place").to_pylist()
+        self.model = pc.struct_field(flights["plane"], "model").to_pylist()
+        self.place = pc.struct_field(flights["destination"], "place").to_pylist()
         self.known_tails = [row for row, tail in enumerate(self.tailnum) if tail is not None]
         self.known_models = [row for row, model in enumerate(self.model) if model is not None]
         self.known_places = [row for row, place in enumerate(self.place) if place is not None]

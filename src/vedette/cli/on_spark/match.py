@@ -48,7 +48,7 @@ class _Part(NamedTuple):
 
     row: NDArray[np.int64]
     place: NDArray[np.int64]
-    event: pa.StringArray
+    event: pa.Array
     details: OutcomeDetails | None
 
 

@@ -117,7 +117,7 @@ def _points(events: Any, location: tuple[str, ...]) -> tuple[Floats, Floats]:
     return column.x, column.y
 
 
-def _numbers(array: Any) -> Floats:
+def _numbers(array: pa.Array | pa.ChunkedArray) -> Floats:
     array = plain(array)
     if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type) or pa.types.is_decimal(array.type)):
         if array.null_count < len(array):

@@ -49,7 +49,7 @@ def of_distinct(texts: Any, size: int, answer: Callable[[list[str]], NDArray[Any
         array = array.cast(pa.string())
     if not is_text(array.type) and not is_text_dictionary(array.type):
         raise TypeError(f"a text is needed, and the attribute is of type {array.type}")
-    encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+    encoded = array if isinstance(array, pa.DictionaryArray) else array.dictionary_encode()
     codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     distinct = encoded.dictionary.to_pylist()
     there = np.array([each is not None for each in distinct] + [False], np.bool_)

@@ -225,7 +225,7 @@ class SatisfiableConstraints:
         for column in columns:
             self._space.number(column)
 
-    def of(self, batch: Any) -> tuple[list[str], list[Constraint], list[tuple[str | None, str]]]:
+    def of(self, batch: pa.RecordBatch) -> tuple[list[str], list[Constraint], list[tuple[str | None, str]]]:
         """Ids and constraints of a batch, and ids and reasons of the bad ones."""
         ids, read, bad = [], [], []
         for id_, text in records_of(batch):
@@ -241,6 +241,6 @@ class SatisfiableConstraints:
         return ids, read, bad
 
 
-def records_of(batch: Any) -> Iterator[tuple[Any, Any]]:
+def records_of(batch: pa.RecordBatch) -> Iterator[tuple[Any, Any]]:
     """Ids and texts of a batch."""
     return zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)

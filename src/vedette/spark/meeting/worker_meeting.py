@@ -150,7 +150,7 @@ class _MeetingHost:
         self._index = MeetingIndex(ConstraintTable.of(read, self._space))
 
     def pairs(
-        self, batch: Any, direction: Direction, ranking: Ranking | None, top: int | None
+        self, batch: pa.RecordBatch, direction: Direction, ranking: Ranking | None, top: int | None
     ) -> tuple[pa.Table, list[tuple[str, str]]]:
         """The pairs of a batch of publications, and which publications are bad, and why."""
         ids: list[str] = []

@@ -147,8 +147,8 @@ def _buffers(read: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     _, offsets, data = read.buffers()
     if not len(read) or offsets is None:
         return np.zeros(1, np.int64), np.zeros(0, np.uint8)
-    begins = np.frombuffer(offsets, np.int32, len(read) + 1, 4 * read.offset).astype(np.int64)
-    return begins, np.frombuffer(data or b"", np.uint8)
+    begins = np.frombuffer(memoryview(offsets), np.int32, len(read) + 1, 4 * read.offset).astype(np.int64)
+    return begins, np.frombuffer(memoryview(data or b""), np.uint8)
 
 
 # Where a packet goes, the greatest time in what it was read from (Spark's watermark follows it), and what is in it.
@@ -177,7 +177,7 @@ def written(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
-    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+    return sink.getvalue().to_pybytes()
 
 
 def opened(data: bytes) -> pa.Table:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from pyspark import TaskContext
 
 from vedette.errors import InputError, VedetteError
+from vedette.filters.subscription_view import Events
 from vedette.io.chunk_stepper import promised_columns
 from vedette.io.row_details import json_of
 from vedette.operators.event_sources import EventSource, SharedResults
@@ -255,7 +256,7 @@ def _rows(
     return pa.RecordBatch.from_pydict(columns)
 
 
-def _said(events: Any, path: str, in_json: bool) -> pa.Array:
+def _said(events: Events, path: str, in_json: bool) -> pa.Array:
     """The values of a variable, as they are sent."""
     if not in_json and isinstance(events, pa.Table) and path in events.column_names:
         column = events.column(path)

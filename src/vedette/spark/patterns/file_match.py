@@ -49,8 +49,8 @@ class FoundPatterns(NamedTuple):
     """Matches and predictions: rows and names of their events, subscriptions, and all details."""
 
     row: NDArray[np.int64]
-    event: pa.StringArray
-    subscription: pa.StringArray
+    event: pa.Array
+    subscription: pa.Array
     details: OutcomeDetails
     shed: int  # partial matches that were given up
 

@@ -265,7 +265,7 @@ class Follower:
         return Outcomes(rows, self._ids, self._telling, self._telling)
 
 
-def called_of(events: pa.Table | pa.RecordBatch) -> pa.Array:
+def called_of(events: pa.Table | pa.RecordBatch) -> pa.Array | pa.ChunkedArray:
     """The names of coded events: those of their source, or their ids, or else the numbers of their arrival."""
     said = [events.column(name) for name in (CALLED, ID) if name in events.schema.names]
     return pc.coalesce(*said, events.column(ARRIVAL).cast(pa.string()))

@@ -41,12 +41,12 @@ def told_schema(kept: Sequence[DataType]) -> StructType:
 
 def filled(rows: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.RecordBatch:
     """The rows with these columns; those that they lack are null."""
-    have = dict(zip(rows.schema.names, rows.columns, strict=True))
+    have: dict[str, pa.Array | pa.ChunkedArray] = dict(zip(rows.schema.names, rows.columns, strict=True))
     columns = [_one(have.get(field.name), field.type, rows.num_rows) for field in schema]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _one(column: Any, type_: pa.DataType, size: int) -> pa.Array:
+def _one(column: pa.Array | pa.ChunkedArray | None, type_: pa.DataType, size: int) -> pa.Array:
     if column is None:
         return pa.nulls(size, type_)
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

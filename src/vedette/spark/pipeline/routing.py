@@ -87,7 +87,9 @@ def routed(notifications: DataFrame, route: Route) -> DataFrame:
     return notifications
 
 
-def unmet(route: Route, subscribers: pa.Array, subscriptions: pa.Array) -> Iterator[str]:
+def unmet(
+    route: Route, subscribers: pa.Array | pa.ChunkedArray, subscriptions: pa.Array | pa.ChunkedArray
+) -> Iterator[str]:
     """The globs of a sink that no subscription fits, with a guess at what was meant."""
     for said, globs, names in (
         ('the subscriber "{}", whom no subscription names', route.subscribers, subscribers),

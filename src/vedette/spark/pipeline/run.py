@@ -136,7 +136,8 @@ class _Run:
     def _warn_of_unmet(self, version: EngineVersion) -> None:
         """Warn of sinks that no subscription fits: not an error, as these may come later."""
         records = version.matcher.segment.records
-        subscribers, ids = records.table.column("subscriber"), records.ids
+        subscribers: pa.Array | pa.ChunkedArray = records.table.column("subscriber")
+        ids: pa.Array | pa.ChunkedArray = records.ids
         more = [(each.id, each.subscriber) for each in (version.patterns.records if version.patterns else ())]
         more += [(each.id, each.subscriber) for each in version.operators or ()]
         if more:

@@ -1,0 +1,6 @@
+"""Where files lie."""
+
+class FileSystem: ...
+
+class LocalFileSystem(FileSystem):
+    def __init__(self, *, use_mmap: bool = False) -> None: ...
