@@ -10,7 +10,8 @@ import re2
 import shapely
 
 from vedette.language.ast import Comparator
-from vedette.language.evaluate import compared, distance, value_of
+from vedette.language.evaluate import compared, value_of
+from vedette.language.great_circle import distance
 from vedette.language.normalform import (
     Conjunction,
     Elementary,

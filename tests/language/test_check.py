@@ -137,7 +137,7 @@ def test_two_attributes_are_put_in_order() -> None:
     root = check(parse("volume >= price"), SCHEMA).root
     assert isinstance(root, PairAtom)
     assert root.column == Column("price", INT, "volume")
-    assert root.test.op is Comparator.LE
+    assert root.op is Comparator.LE
     assert (root.left, root.right) == (Column("price", FLOAT), Column("volume", INT))
 
 

@@ -11,7 +11,7 @@ import shapely
 from tests.meeting.generate import AREAS, DISCS, SCHEMA
 from tests.meeting.oracle import Oracle
 from vedette.language.ast import Point, Region
-from vedette.language.evaluate import EARTH_RADIUS
+from vedette.language.great_circle import EARTH_RADIUS
 from vedette.language.valuesets import NULL, PRESENT, between
 from vedette.meeting.allowed_values import AllowedValues, Area, Disc, Elements, meets, places_meet
 from vedette.meeting.constraint_parser import read_constraint

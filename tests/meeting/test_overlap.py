@@ -11,7 +11,7 @@ import pytest
 from tests.meeting.generate import case
 from tests.seeds import some
 from vedette.language.ast import Point
-from vedette.language.evaluate import distance
+from vedette.language.great_circle import distance
 from vedette.language.valuesets import NULL, ValueSet, complement, intersection, is_subset, of_intervals, union
 from vedette.meeting.allowed_values import Area, Disc, Elements, PlaceTerm, Values, meets, places_meet
 from vedette.meeting.constraint_parser import Disjunct, read_constraint

@@ -20,10 +20,10 @@ from vedette.errors import SchemaError
 from vedette.language import ast
 from vedette.language.check import check
 from vedette.language.checked_tree import AndPart, CheckedExpression, NotPart, OrPart, Part, Residual, leaves
-from vedette.language.evaluate import Truth, compared, every, opposite, some, tested, truth, value_of
+from vedette.language.evaluate import Truth, compared, every, opposite, some, truth, value_of
 from vedette.language.parser import parse
 from vedette.language.render import render
-from vedette.language.variables import ends, inside
+from vedette.language.variables import inside
 from vedette.schema.schema import Schema
 
 Event: TypeAlias = Mapping[str, Any]
@@ -170,13 +170,14 @@ class _World:
 
     def _constraint(self, node: Any, substitution: Substitution) -> Truth:
         if isinstance(node, ast.Range):
-            return every([self._constraint(end, substitution) for end in ends(node)])
+            return every([self._constraint(end, substitution) for end in node.conjuncts()])
         if any(substitution[name] is _UNBOUND for name in _variables(node)):
             return None
         try:
             if isinstance(node, ast.Comparison):
                 return compared(self.value(node.left, substitution), node.op, self.value(node.right, substitution))
-            return tested(node, self.value(node.operand, substitution))
+            found: Truth = node.holds(self.value(node.operand, substitution))
+            return found
         except (SchemaError, TypeError):  # values of different types
             return None
 

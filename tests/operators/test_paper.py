@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from vedette.engine.subscriptions import Subscriptions
-from vedette.language.evaluate import distance
+from vedette.language.great_circle import distance
 from vedette.operators.matcher import OperatorMatcher
 from vedette.operators.operator import Operator, operator
 from vedette.operators.registry import Operators

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from vedette.filters.reasons import Miss
     from vedette.language.checked_tree import Part
+    from vedette.language.distances import Miss
     from vedette.language.evaluate import Truth
 
 MARKS: Final = {True: "✓", False: "✗", None: "?"}

@@ -9,12 +9,12 @@ computed from them as `vedette.language.truth_sets` does, from the same bounds. 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from vedette.errors import NotSupported
-from vedette.language.ast import Comparator, Comparison, Composite, In, Literal, Range
+from vedette.language.ast import Composite, Literal, Operand
 from vedette.language.check import check
 from vedette.language.checked_tree import AndPart, Atom, CheckedExpression, Part, residuals
 from vedette.language.lexer import NUMBER, STRING, scan
@@ -22,6 +22,7 @@ from vedette.language.literals import read_number
 from vedette.language.normalform import Conjunction, NormalForm
 from vedette.language.normalise import normalise
 from vedette.language.parser import parse
+from vedette.language.value_bounds import Bound
 from vedette.language.valuesets import NOTHING, Interval, ValueSet, complement, intersection, of_intervals
 from vedette.schema.columns import Column
 from vedette.schema.keys import LOWEST, above, at_least
@@ -35,16 +36,8 @@ _UNCLEAR = re.compile(r"""[`"?$@;{}]|--|/\*""")
 _LONGEST = 4_000  # characters, far below the limit on texts
 _TEMPLATES = 10_000
 
-_Bound: TypeAlias = Callable[[Kind, Any], Any]
 _NEVER: NormalForm = NormalForm(())
 _PLAIN = frozenset({Kind.INT, Kind.FLOAT, Kind.STRING})
-_SIDES: dict[Comparator, tuple[_Bound | None, _Bound | None]] = {
-    Comparator.EQ: (at_least, above),
-    Comparator.LT: (None, at_least),
-    Comparator.LE: (None, above),
-    Comparator.GT: (above, None),
-    Comparator.GE: (at_least, None),
-}
 
 
 def normal_form(text: str, schema: Schema, most: int | None = None) -> NormalForm:
@@ -144,8 +137,8 @@ class _TestTemplate:
     """A column's values from one bound up to another, or (not) in a list of constants; without a slot unbounded."""
 
     kind: Kind
-    low: tuple[_Bound, _Slot] | None = None
-    high: tuple[_Bound, _Slot] | None = None
+    low: tuple[Bound, _Slot] | None = None
+    high: tuple[Bound, _Slot] | None = None
     listed: tuple[_Slot, ...] = ()
     outside: bool = False
 
@@ -258,31 +251,20 @@ def _test(part: Part, place: dict[int, int], text: str) -> _TestTemplate | None:
     kind, test = part.column.type.kind, part.test
     if kind not in _PLAIN:
         return None
-    operands: Sequence[Any]
-    if isinstance(test, Comparison):
-        operands = [test.right]
-    elif isinstance(test, Range):
-        operands = [test.low, test.high]
-    elif isinstance(test, In):
-        operands = test.items
-    else:
+    bounds = test.bounds()
+    if bounds is None:
         return None
-    slots = [_slot(operand, kind, place, text) for operand in operands]
-    found = [slot for slot in slots if slot is not None]
-    if len(found) < len(slots):
+    low, high = (side and _side(side, kind, place, text) for side in (bounds.low, bounds.high))
+    listed = [_slot(operand, kind, place, text) for operand in bounds.listed]
+    slots = [slot for slot in listed if slot is not None]
+    if len(slots) < len(listed) or (low is None) > (bounds.low is None) or (high is None) > (bounds.high is None):
         return None
-    if isinstance(test, In):
-        return _TestTemplate(kind, listed=tuple(found))
-    if isinstance(test, Range):
-        low, high = (at_least if test.low_closed else above), (above if test.high_closed else at_least)
-        return _TestTemplate(kind, (low, found[0]), (high, found[1]))
-    if test.op is Comparator.NE:
-        return _TestTemplate(kind, listed=tuple(found), outside=True)
-    if test.op not in _SIDES:
-        return None
-    low_bound, high_bound = _SIDES[test.op]
-    slot = found[0]
-    return _TestTemplate(kind, low_bound and (low_bound, slot), high_bound and (high_bound, slot))
+    return _TestTemplate(kind, low, high, tuple(slots), bounds.outside)
+
+
+def _side(side: tuple[Bound, Operand], kind: Kind, place: dict[int, int], text: str) -> tuple[Bound, _Slot] | None:
+    slot = _slot(side[1], kind, place, text)
+    return None if slot is None else (side[0], slot)
 
 
 def _slot(operand: Any, kind: Kind, place: dict[int, int], text: str) -> _Slot | None:

@@ -12,25 +12,10 @@ from dataclasses import dataclass
 from typing import Literal as OneOf
 from typing import TypeAlias
 
-from vedette.language.ast import (
-    Call,
-    Comparison,
-    Expression,
-    Filter,
-    In,
-    InNetwork,
-    IsNull,
-    Near,
-    Range,
-    Step,
-    TextTest,
-    Within,
-)
 from vedette.language.render import render
+from vedette.language.syntax import Call, Comparator, Expression, Filter, Step, ValueTest
 from vedette.schema.columns import Column
 from vedette.schema.schema import Schema
-
-Test: TypeAlias = Comparison | Range | In | IsNull | TextTest | InNetwork | Within | Near
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +27,7 @@ class Atom:
     """
 
     node: Filter  # as written
-    test: Test  # the same with the attribute first and constants coerced
+    test: ValueTest  # the same with the attribute first and constants coerced
     column: Column
     quantifier: OneOf["any", "all"] | None = None
 
@@ -57,7 +42,7 @@ class PairAtom:
     """Two attributes compared; `column` holds 0, 1, 2 for `left` <, =, > `right` (whose paths are in order)."""
 
     node: Filter
-    test: Comparison  # with `left` on the left
+    op: Comparator  # with `left` on the left
     column: Column
     left: Column
     right: Column
@@ -67,7 +52,7 @@ class PairAtom:
 class Residual:
     """A part that only an operator, a binding or another event can decide; `what` names it, for messages."""
 
-    node: Comparison | Range | In | IsNull | TextTest | InNetwork | Within | Near | Call
+    node: ValueTest | Call
     what: str
 
 

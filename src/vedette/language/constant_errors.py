@@ -1,42 +1,14 @@
-"""Explains why a constant of a test is invalid: a text's pattern, a network, a region, a name in the wrong quotes."""
+"""Explains why a constant of a test is invalid: what its reader says, or a name in the wrong quotes."""
 
 from __future__ import annotations
 
-import functools
-import ipaddress
 from collections.abc import Callable, Sequence
 
-from vedette.language.ast import Arithmetic, Literal, Operand, Span, TextTest
 from vedette.language.hints import shortened
 from vedette.language.lexer import backticked
-from vedette.language.literals import check_like, event_pattern_fields, regex_instructions
-from vedette.language.type_families import not_text
-from vedette.schema.keys import read
-from vedette.schema.types import Kind
+from vedette.language.syntax import Arithmetic, Literal, Operand, Span
 
 _EXAMPLE = 60  # characters of a test that a hint repeats
-
-
-def of_pattern(test: TextTest, pattern: str) -> str | None:
-    """Why a text is not a pattern of the test; None if it is one."""
-    reason = not_text(pattern)
-    if reason is None and test.kind == "like":
-        return _refusal(check_like, pattern, test.escape)
-    if reason is None and test.kind == "matches":
-        return _refusal(regex_instructions, pattern, test.ignore_case)
-    if reason is None and test.kind == "fits":
-        return _refusal(event_pattern_fields, pattern)
-    return reason
-
-
-def of_network(text: str) -> str | None:
-    """Why a text is not a network; None if it is one."""
-    return _refusal(ipaddress.ip_network, text)
-
-
-def of_region(wkt: str) -> str | None:
-    """Why a text is not a region; None if it is one."""
-    return _refusal(_read_region, wkt)
 
 
 def of_names(operands: Sequence[Operand], test: Span, text: str) -> tuple[str, Literal, str] | None:
@@ -56,14 +28,10 @@ def of_names(operands: Sequence[Operand], test: Span, text: str) -> tuple[str, L
     return None
 
 
-def _refusal(reader: Callable[..., object], *arguments: object) -> str | None:
+def refusal(reader: Callable[..., object], *arguments: object) -> str | None:
+    """Why a reader refuses a constant; None if it does not."""
     try:
         reader(*arguments)
     except ValueError as error:
         return str(error)
     return None
-
-
-@functools.lru_cache(maxsize=256)
-def _read_region(wkt: str) -> None:
-    read(Kind.REGION, wkt)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, Final, TypeAlias
 
-from vedette.language.ast import And, Not, TruthLiteral
 from vedette.language.checked_tree import AndPart, Atom, NotPart, OrPart, PairAtom, Part, TruthPart
 from vedette.language.normalform import NormalForm
+from vedette.language.syntax import And, Not, TruthLiteral
 from vedette.language.valuesets import ValueSet, intersection
 from vedette.schema.columns import Column
 

@@ -7,10 +7,10 @@ from typing import Final, TypeVar
 
 from vedette.errors import FilterError, LimitError
 from vedette.language import limits
-from vedette.language.ast import Span
 from vedette.language.hints import describe, hint, unclosed
 from vedette.language.lexer import CONTEXTUAL, END, NAME, Tokens, is_plain_name, scan
 from vedette.language.literals import LiteralTooLarge
+from vedette.language.syntax import Span
 from vedette.schema import paths
 
 Value = TypeVar("Value")

@@ -7,28 +7,14 @@ values, without keys, value sets and normal forms.
 from __future__ import annotations
 
 import datetime as dt
-import functools
 import ipaddress
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from vedette.errors import NotSupported, SchemaError
-from vedette.language.ast import (
-    Comparator,
-    Comparison,
-    In,
-    InNetwork,
-    IsNull,
-    Literal,
-    Near,
-    Range,
-    TextTest,
-    Within,
-)
 from vedette.language.checked_tree import (
     AndPart,
     Atom,
@@ -38,10 +24,9 @@ from vedette.language.checked_tree import (
     PairAtom,
     Part,
     Residual,
-    Test,
     TruthPart,
 )
-from vedette.language.likes import LikeWildcard, pieces
+from vedette.language.syntax import Comparator
 from vedette.schema.columns import Column
 from vedette.schema.compare import RELATIONS
 from vedette.schema.keys import INT_MAX, INT_MIN, read
@@ -53,8 +38,6 @@ from vedette.schema.values import json_text
 
 Event: TypeAlias = Mapping[str, Any]
 Truth: TypeAlias = bool | None
-
-EARTH_RADIUS = 6_371_008.8  # metres
 
 
 def evaluate(checked: CheckedExpression, event: Event) -> Truth:
@@ -80,26 +63,25 @@ def truth(part: Part, event: Event, schema: Schema | None = None) -> Truth:
         return _pair(part, event, schema)
     seen = atom_value(part, event, schema)
     if part.quantifier is None:
-        return tested(part.test, seen)
+        return part.test.holds(seen)
     if seen is None:
         return None
-    # A leaf that is not an address is in no network.
-    decided = isinstance(part.test, InNetwork) and part.of_leaves
-    verdicts = (False if element is None and decided else tested(part.test, element) for element in seen)
+    decided = part.test.OTHER_LEAVES is False and part.of_leaves
+    verdicts = (False if element is None and decided else part.test.holds(element) for element in seen)
     return some(verdicts) if part.quantifier == "any" else every(verdicts)
 
 
 def _pair(atom: PairAtom, event: Event, schema: Schema | None) -> Truth:
     """The truth of a comparison of two attributes; values without a common order compare as unknown."""
     if atom.column.reading is not None:
-        return compared(view_of(atom.left, event), atom.test.op, view_of(atom.right, event))
+        return compared(view_of(atom.left, event), atom.op, view_of(atom.right, event))
     left, right = (value_of(column.path, None, event, schema) for column in (atom.left, atom.right))
     try:
         if left is not None and right is not None and schema is not None:
             # An attribute that the schema lacks is read as the type of the other one.
             left = _read_beside(atom.right.path, left, atom.left.path, schema)
             right = _read_beside(atom.left.path, right, atom.right.path, schema)
-        return compared(left, atom.test.op, right)
+        return compared(left, atom.op, right)
     except (SchemaError, ValueError):
         return None
 
@@ -197,18 +179,7 @@ def value_of(path: str, type_: Type | None, event: Event, schema: Schema | None)
     return None
 
 
-# ---------------------------------------------------------------- tests of one value
-
-
-def tested(test: Test, value: Any) -> Truth:
-    """The truth of one test for one value; None is null."""
-    return _TESTS[type(test)](test, value)
-
-
-def _comparison(test: Comparison, value: Any) -> Truth:
-    if not isinstance(test.right, Literal):
-        raise TypeError(f"not a constant: {test.right}")
-    return compared(value, test.op, test.right.value)
+# ---------------------------------------------------------------- comparing values
 
 
 def compared(left: Any, op: Comparator, right: Any) -> Truth:
@@ -248,6 +219,11 @@ def _plain(value: Any) -> Any:
     return value
 
 
+def address_number(value: ipaddress.IPv4Address | ipaddress.IPv6Address) -> int:
+    """The number by which an address is ordered."""
+    return int(_plain(value))
+
+
 class _Address(int):
     """The number of an address, as a type that is not comparable with numbers."""
 
@@ -260,118 +236,4 @@ _HOLDS: dict[Comparator, Callable[[int], bool]] = {
     Comparator.GT: lambda found: found > 0,
     Comparator.GE: lambda found: found >= 0,
     Comparator.SAME: lambda found: found == 0,
-}
-
-
-def _range(test: Range, value: Any) -> Truth:
-    low, high = test.low, test.high
-    if not isinstance(low, Literal) or not isinstance(high, Literal):
-        raise TypeError("the ends of a range are constants")
-    return every(
-        (
-            compared(value, Comparator.GE if test.low_closed else Comparator.GT, low.value),
-            compared(value, Comparator.LE if test.high_closed else Comparator.LT, high.value),
-        )
-    )
-
-
-def _in(test: In, value: Any) -> Truth:
-    return some(compared(value, Comparator.EQ, item.value) for item in test.items)
-
-
-def _is_null(test: IsNull, value: Any) -> Truth:
-    return value is None
-
-
-def _text(test: TextTest, value: Any) -> Truth:
-    pattern = test.pattern.value
-    if value is None or not isinstance(pattern, str):
-        return None
-    return text_holds(test.kind, pattern, value, escape=test.escape, ignore_case=test.ignore_case)
-
-
-def text_holds(kind: str, pattern: str, value: str, *, escape: str, ignore_case: bool) -> bool:
-    """Whether an elementary test of a text holds."""
-    if kind == "fits":
-        return _event_pattern(pattern, value)
-    if kind == "matches":
-        return _regex(f"(?i){pattern}" if ignore_case else pattern).search(value) is not None
-    if kind == "like":
-        return like(value, pattern, escape, ignore_case)
-    if ignore_case:
-        value, pattern = value.lower(), pattern.lower()
-    if kind == "contains":
-        return pattern in value
-    return value.startswith(pattern) if kind == "startswith" else value.endswith(pattern)
-
-
-def _event_pattern(pattern: str, text: str) -> bool:
-    from vedette.language.documents import fits_text
-
-    return fits_text(pattern, text)
-
-
-@functools.lru_cache(maxsize=1024)
-def _regex(pattern: str) -> Any:
-    import re2
-
-    return re2.compile(pattern)
-
-
-def like(value: str, pattern: str, escape: str, ignore_case: bool) -> bool:
-    """SQL's LIKE, as a regular expression over whole characters."""
-    made = ""
-    for piece in pieces(pattern, escape):
-        if isinstance(piece, LikeWildcard):
-            made += ".*" if piece is LikeWildcard.ANY else "."
-        else:
-            made += re.escape(piece.lower() if ignore_case else piece)
-    return re.fullmatch(made, value.lower() if ignore_case else value, re.DOTALL) is not None
-
-
-def _in_network(test: InNetwork, value: Any) -> Truth:
-    if value is None:
-        return None
-    address = _Address(_plain(value))
-    for text in test.networks:
-        network = ipaddress.ip_network(text)
-        if _plain(network[0]) <= address <= _plain(network[-1]):
-            return True
-    return False
-
-
-def _within(test: Within, value: Any) -> Truth:
-    if value is None:
-        return None
-    import shapely
-
-    shape = shapely.Point(*value) if isinstance(value, tuple) else value
-    return bool(shapely.intersects(_shape(test.region.wkt), shape))
-
-
-@functools.lru_cache(maxsize=256)
-def _shape(wkt: str) -> Any:
-    return read(Kind.REGION, wkt)
-
-
-def _near(test: Near, value: Any) -> Truth:
-    return None if value is None else distance(value, (test.centre.x, test.centre.y)) <= test.metres
-
-
-def distance(one: tuple[float, float], other: tuple[float, float]) -> float:
-    """Distance in metres along the great circle between two points (haversine)."""
-    (x1, y1), (x2, y2) = (tuple(map(math.radians, place)) for place in (one, other))
-    half = math.sin((y2 - y1) / 2) ** 2 + math.cos(y1) * math.cos(y2) * math.sin((x2 - x1) / 2) ** 2
-    return 2 * EARTH_RADIUS * math.asin(min(1.0, math.sqrt(half)))
-
-
-_TESTS: dict[type, Callable[[Any, Any], Truth]] = {
-    Comparison: _comparison,
-    Range: _range,
-    In: _in,
-    IsNull: _is_null,
-    TextTest: _text,
-    InNetwork: _in_network,
-    Within: _within,
-    Near: _near,
 }

@@ -22,7 +22,7 @@ from vedette.language.ast import (
 )
 from vedette.language.hints import CONNECTIVES, TESTS, shortened
 from vedette.language.lexer import END, NUMBER, STRING
-from vedette.language.operands import CONDITIONS, OperandOrFilter, OperandParser, dual
+from vedette.language.operands import OPERANDS, OperandOrFilter, OperandParser, dual
 
 _COMPARATORS: Final[Mapping[str, Comparator]] = {
     **{comparator.value: comparator for comparator in Comparator},
@@ -112,7 +112,7 @@ class FilterParser(OperandParser):
         if self.nodes > limits.NODES:
             self.check_nodes()
         kind = type(term)
-        if kind in CONDITIONS:
+        if kind not in OPERANDS:
             return cast("ast.Filter", term)
         if kind is Attribute or kind is QuantifiedAttribute:
             if self.tags[self.at] not in _CONDITION_ENDS:
@@ -149,7 +149,7 @@ class FilterParser(OperandParser):
         test = _TESTS.get(self.tags[self.at])
         if test is None:
             return left
-        if type(left) in CONDITIONS:
+        if type(left) not in OPERANDS:
             raise self.no_operand(left, first)
         return test(self, cast("ast.Operand", left), self.starts[first])
 
@@ -159,7 +159,7 @@ class FilterParser(OperandParser):
         self.at += 1
         begin = self.at
         right = self.term()
-        if type(right) in CONDITIONS:
+        if type(right) not in OPERANDS:
             raise self.no_operand(right, begin)
         self.nodes += 1
         return Comparison(left, comparator, cast("ast.Operand", right), Span(start, self.ends[self.at - 1]))

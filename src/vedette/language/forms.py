@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 
 from vedette.language.likes import escaped
 from vedette.language.normalform import Conjunction, Probe, TextProbe
-from vedette.language.truth_sets import after_prefix, merged_tests
+from vedette.language.truth_sets import merged_tests
+from vedette.language.value_bounds import after_prefix
 from vedette.language.valuesets import PRESENT, Interval, ValueSet, intersection, union_all
 from vedette.schema.columns import Column
 from vedette.schema.types import STRING

@@ -5,25 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vedette.errors import FilterError
-from vedette.language.ast import (
-    And,
-    Attribute,
-    Comparison,
-    Filter,
-    In,
-    InNetwork,
-    Literal,
-    Near,
-    Not,
-    Operand,
-    Or,
-    QuantifiedAttribute,
-    Range,
-    TextTest,
-    View,
-    Within,
-)
 from vedette.language.subjects import attribute_of
+from vedette.language.syntax import Attribute, Evidence, Filter, Literal, QuantifiedAttribute, View, leaves_of
 from vedette.language.type_families import SUGGESTED, family, named
 from vedette.schema.types import Kind, Type
 
@@ -35,11 +18,10 @@ def inferred(node: Filter, text: str) -> dict[str, Type]:
     """Path -> type, for every attribute that is compared with a constant; FilterError if constants disagree."""
     types: dict[str, Type] = {}
     evidence = list(_evidence(node))
-    contained = {id(operand) for operand in _contained(node)}
-    lists = {attribute_of(operand).path for operand, _ in evidence if isinstance(operand, QuantifiedAttribute)}
-    for operand, kind in evidence:
+    lists = {attribute_of(operand).path for operand, _, _ in evidence if isinstance(operand, QuantifiedAttribute)}
+    for operand, kind, or_list in evidence:
         attribute = attribute_of(operand)
-        if operand is attribute and attribute.path in lists and id(attribute) in contained:
+        if operand is attribute and attribute.path in lists and or_list:
             continue  # `tags contains 'x'` beside `any(tags) …`: an element of the list
         found = Type(kind, isinstance(operand, QuantifiedAttribute))
         before = types.setdefault(attribute.path, found)
@@ -57,48 +39,19 @@ def inferred(node: Filter, text: str) -> dict[str, Type]:
     return types
 
 
-def _contained(node: Filter) -> Iterator[Operand]:
-    """The operands of `contains`, which may be strings or lists."""
-    if isinstance(node, And | Or):
-        for part in node.parts:
-            yield from _contained(part)
-    elif isinstance(node, Not):
-        yield from _contained(node.part)
-    elif isinstance(node, TextTest) and node.kind == "contains" and not node.ignore_case:
-        yield node.operand
+def _evidence(node: Filter) -> Iterator[tuple[Attribute | QuantifiedAttribute, Kind, bool]]:
+    """Operands, the kinds that tests suggest for them, and whether they may also be lists of it."""
+    for leaf in leaves_of(node):
+        for said in leaf.evidence():
+            kind, operand = _kind(said), said.operand
+            if kind is None or not isinstance(operand, Attribute | QuantifiedAttribute):
+                continue
+            if isinstance(operand, Attribute) or not isinstance(operand.attribute, View):
+                yield operand, kind, said.or_list  # a view implies nothing about the attribute's own type
 
 
-def _evidence(node: Filter) -> Iterator[tuple[Attribute | QuantifiedAttribute, Kind]]:
-    if isinstance(node, And | Or):
-        for part in node.parts:
-            yield from _evidence(part)
-    elif isinstance(node, Not):
-        yield from _evidence(node.part)
-    elif isinstance(node, Comparison):
-        yield from _compared(node.left, node.right)
-        yield from _compared(node.right, node.left)
-    elif isinstance(node, Range):
-        yield from _compared(node.operand, node.low)
-        yield from _compared(node.operand, node.high)
-    elif isinstance(node, In):
-        for item in node.items:
-            yield from _compared(node.operand, item)
-    elif isinstance(node, TextTest):
-        yield from _tested(node.operand, Kind.STRING)
-    elif isinstance(node, InNetwork):
-        yield from _tested(node.operand, Kind.IP)
-    elif isinstance(node, Within | Near):
-        yield from _tested(node.operand, Kind.POINT)
-
-
-def _compared(operand: Operand, other: Operand) -> Iterator[tuple[Attribute | QuantifiedAttribute, Kind]]:
-    suggested = family(other.value) if isinstance(other, Literal) else None
-    if suggested is not None:
-        yield from _tested(operand, SUGGESTED[suggested])
-
-
-def _tested(operand: Operand, kind: Kind) -> Iterator[tuple[Attribute | QuantifiedAttribute, Kind]]:
-    if isinstance(operand, QuantifiedAttribute) and isinstance(operand.attribute, View):
-        return  # it implies nothing about the attribute's own type
-    if isinstance(operand, Attribute | QuantifiedAttribute):
-        yield operand, kind
+def _kind(said: Evidence) -> Kind | None:
+    if not isinstance(said.other, Literal):
+        return said.kind
+    suggested = family(said.other.value)
+    return None if suggested is None else SUGGESTED[suggested]

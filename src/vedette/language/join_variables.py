@@ -13,33 +13,30 @@ from typing import NoReturn
 
 from vedette.errors import FilterError, LimitError, NotSupported
 from vedette.language import limits
-from vedette.language.ast import (
+from vedette.language.infer import inferred
+from vedette.language.syntax import (
     MIRRORED,
     Absence,
     And,
     Attribute,
-    Call,
     Comparator,
-    Comparison,
     Composite,
     Filter,
+    FilterLeaf,
     JoinVariable,
     Not,
-    Operand,
     Or,
     Pattern,
     PatternAnd,
     PatternOr,
-    Range,
     Sequence,
     Span,
     Step,
-    TextPair,
-    TruthLiteral,
+    leaves_of,
 )
-from vedette.language.infer import inferred
+from vedette.language.test_nodes.comparison import Comparison
 from vedette.language.type_families import FAMILY_OF_KIND, named
-from vedette.language.variables import ends, inside
+from vedette.language.variables import inside
 from vedette.schema.schema import Schema
 from vedette.schema.types import Kind, Type
 
@@ -59,24 +56,9 @@ class VariableTest:
 
 def join_variables(node: Filter) -> Iterator[JoinVariable]:
     """The join variables of a filter, from left to right."""
-    if isinstance(node, And | Or):
-        for part in node.parts:
-            yield from join_variables(part)
-    elif isinstance(node, Not):
-        yield from join_variables(node.part)
-    else:
-        for operand in _operands(node):
+    for leaf in leaves_of(node):
+        for operand in leaf.operands():
             yield from (each for each in inside(operand) if isinstance(each, JoinVariable))
-
-
-def _operands(leaf: Filter) -> tuple[Operand, ...]:
-    if isinstance(leaf, Comparison | TextPair):
-        return leaf.left, leaf.right
-    if isinstance(leaf, Range):
-        return leaf.operand, leaf.low, leaf.high
-    if isinstance(leaf, Call):
-        return leaf.arguments
-    return () if isinstance(leaf, And | Or | Not | TruthLiteral) else (leaf.operand,)
 
 
 def speaks_of_variables(node: Filter) -> bool:
@@ -123,10 +105,8 @@ def _leaves(node: Filter) -> Iterator[Filter]:
             yield from _leaves(part)
     elif isinstance(node, Not):
         yield from _leaves(node.part)
-    elif isinstance(node, Range):
-        yield from (end for end in ends(node) if speaks_of_variables(end))
-    elif speaks_of_variables(node):
-        yield node
+    elif isinstance(node, FilterLeaf):
+        yield from (each for each in node.conjuncts() if speaks_of_variables(each))
 
 
 # ---------------------------------------------------------------- whether it makes sense
@@ -215,13 +195,14 @@ def _alternatives(node: Filter, holds: bool) -> int:
     """The number of conjunctions of variable tests for which the filter is true (or, if not `holds`, false)."""
     if isinstance(node, Not):
         return _alternatives(node.part, not holds)
-    if isinstance(node, Range):
-        return 1 if holds else 1 + sum(map(speaks_of_variables, ends(node)))
     if isinstance(node, And | Or):
         counts = [_alternatives(part, holds) for part in node.parts if speaks_of_variables(part)]
         if isinstance(node, And) == holds:
             return math.prod(counts)
         return sum(counts) + (len(counts) < len(node.parts))
+    simpler = node.conjuncts() if isinstance(node, FilterLeaf) else ()
+    if len(simpler) > 1:
+        return 1 if holds else 1 + sum(map(speaks_of_variables, simpler))
     distinct = isinstance(node, Comparison) and node.op is Comparator.SAME and speaks_of_variables(node)
     return 2 if distinct and not holds else 1
 

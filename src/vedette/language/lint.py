@@ -13,14 +13,13 @@ from typing import Any
 from typing import Literal as OneOf
 
 from vedette.errors import FilterError, LimitError, NotSupported
-from vedette.language.ast import Comparator, Comparison, In, IsNull, Literal, Range, Span
 from vedette.language.checked_tree import AndPart, Atom, CheckedExpression, NotPart, OrPart, Part, TruthPart
 from vedette.language.contradictions import Contradictions, by_column, constant_verdict, together, truth_word
-from vedette.language.evaluate import text_holds
 from vedette.language.normalform import Conjunction, NormalForm, Probe, TextProbe
 from vedette.language.normalise import normal_form
-from vedette.language.render import constant
-from vedette.language.type_families import named
+from vedette.language.syntax import Span
+from vedette.language.test_nodes.is_null import IsNull
+from vedette.language.test_nodes.text_test import text_holds
 from vedette.language.valuesets import intersection_all, is_subset, union_all
 from vedette.schema.columns import Column
 from vedette.schema.types import Kind
@@ -75,7 +74,9 @@ class _Linter:
         self._checked = checked
         self._whole = whole
         self._forms: dict[tuple[int, bool], tuple[Part, NormalForm | None]] = {}
-        self._contradictions = Contradictions(self._form, self._text_of, lambda atom: _reason(atom)[0])
+        self._contradictions = Contradictions(
+            self._form, self._text_of, lambda atom: atom.test.why_never(atom.column)[0]
+        )
 
     def findings(self, root: Part) -> Iterator[Lint]:
         form = self._form(root, True)
@@ -121,7 +122,7 @@ class _Linter:
     # ------------------------------------------------------------ one test
 
     def _never(self, atom: Atom, positive: bool) -> Lint:
-        why, hint = _reason(atom)
+        why, hint = atom.test.why_never(atom.column)
         return self._found("never", atom, f"{self._text_of(atom)} can never be {truth_word(positive)}{why}", hint)
 
     # ------------------------------------------------------------ parts of which all must hold
@@ -298,23 +299,3 @@ def _is_presence(form: NormalForm) -> Column | None:
         return None
     column, values = one.values[0]
     return column if values.is_all_values and not values.null else None
-
-
-def _reason(atom: Atom) -> tuple[str, str | None]:
-    """Why a test can never hold, and a hint at what may have been meant."""
-    test, path = atom.test, atom.column.name
-    if isinstance(test, Comparison) and isinstance(test.right, Literal):
-        if test.right.value is None:
-            negation = "not " if test.op is Comparator.NE else ""
-            return ": a comparison with null is always unknown", f"write {path} is {negation}null"
-        value = constant(test.right.value)
-        if test.op in (Comparator.EQ, Comparator.SAME):
-            return f": {path} is {named(atom.column.type.element)}, and none equals {value}", None
-        return f": no {atom.column.type.kind.value} is so", None
-    if isinstance(test, In) and any(item.value is None for item in test.items):
-        return ": null is among the items, so a miss is unknown", f"write {path} is null apart from the list"
-    if isinstance(test, Range):
-        if any(isinstance(end, Literal) and end.value is None for end in (test.low, test.high)):
-            return ": a comparison with null is always unknown", None
-        return ": the range is empty", "the lower end comes first"
-    return "", None

@@ -15,8 +15,8 @@ from typing import Final
 import numpy as np
 
 from vedette.language import limits
-from vedette.language.ast import Constant, Region
 from vedette.language.hints import shortened
+from vedette.language.syntax import Constant, Region
 from vedette.schema import keys
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Literal as OneOf
 from typing import TypeAlias
 
-from vedette.language.ast import Point, Region, TextKind
+from vedette.language.syntax import Point, Region, TextKind
 from vedette.language.valuesets import AnySet
 from vedette.schema.columns import Column
 
@@ -59,10 +59,11 @@ class ElementProbe:
     """
 
     quantifier: OneOf["any", "all"]
-    test: AnySet | TextProbe | RegionProbe | NearProbe
+    test: AnySet | ValueProbe
 
 
-Elementary: TypeAlias = TextProbe | RegionProbe | NearProbe | ElementProbe
+ValueProbe: TypeAlias = TextProbe | RegionProbe | NearProbe
+Elementary: TypeAlias = ValueProbe | ElementProbe
 
 
 @dataclass(frozen=True, slots=True)

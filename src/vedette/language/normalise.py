@@ -17,7 +17,6 @@ from typing import Any, TypeAlias
 
 from vedette.errors import LimitError, NotSupported
 from vedette.language import limits
-from vedette.language.ast import Comparator
 from vedette.language.checked_tree import (
     AndPart,
     Atom,
@@ -32,6 +31,7 @@ from vedette.language.checked_tree import (
 from vedette.language.forms import AndForm, Form, disjoined, distributed, size, tidied
 from vedette.language.normalform import NormalForm, Probe
 from vedette.language.simplify import not_refused, simplified
+from vedette.language.syntax import Comparator
 from vedette.language.truth_sets import truth_set
 from vedette.language.valuesets import (
     NOTHING,
@@ -122,13 +122,13 @@ _SIGNS: dict[Comparator, Values] = {
 
 def _pair(part: PairAtom, positive: bool) -> Form:
     """A comparison of two attributes; its column is missing if one of them is, so `<=>` tests both as well."""
-    left, right, same = part.left, part.right, part.test.op is Comparator.SAME
+    left, right, same = part.left, part.right, part.op is Comparator.SAME
     if left.path == right.path:
-        holds = _SIGNS[part.test.op].contains(1) is positive
+        holds = _SIGNS[part.op].contains(1) is positive
         if same:
             return AndForm() if positive else []
         return _literal(left, PRESENT if holds else NOTHING)
-    values = _SIGNS[part.test.op]
+    values = _SIGNS[part.op]
     compared = AndForm({part.column: values if positive else complement(values)})
     if not same:
         return compared

@@ -16,7 +16,7 @@ from vedette.language.lexer import JOIN, NAME, NUMBER, STRING, VARIABLE, backtic
 # The content of parentheses: only what follows them shows whether `(x)` is an operand or a condition.
 OperandOrFilter: TypeAlias = ast.Filter | ast.Operand
 
-CONDITIONS: Final[frozenset[type]] = frozenset(get_args(ast.Filter))
+OPERANDS: Final[frozenset[type]] = frozenset(get_args(ast.Operand))
 _PRECEDENCE: Final = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
 _OPERATORS: Final[Mapping[str, OneOf["+", "-", "*", "/", "%"]]] = {"+": "+", "-": "-", "*": "*", "/": "/", "%": "%"}
 _NAMED_CONSTANTS: Final[Mapping[str, bool | None]] = {"true": True, "false": False, "null": None}
@@ -50,7 +50,7 @@ class OperandParser(TokenCursor, abc.ABC):
 
     def as_operand(self, term: OperandOrFilter, at: int) -> ast.Operand:
         """The term that began at a token, which must be an operand."""
-        if type(term) in CONDITIONS:
+        if type(term) not in OPERANDS:
             raise self.no_operand(term, at)
         return cast("ast.Operand", term)
 
@@ -194,7 +194,7 @@ class OperandParser(TokenCursor, abc.ABC):
         self.deeper()
         self.at = at + 1
         term = self.disjunction()
-        self.close(at, "')', 'and' or 'or'" if type(term) in CONDITIONS else "')' or a comparison")
+        self.close(at, "')', 'and' or 'or'" if type(term) not in OPERANDS else "')' or a comparison")
         self.depth -= 1
         return term
 

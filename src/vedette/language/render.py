@@ -6,9 +6,9 @@ import datetime as dt
 import ipaddress
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
-from vedette.language import ast
+from vedette.language import syntax as ast
 from vedette.language.lexer import RESERVED, quote_name
 from vedette.language.literals import MICROSECONDS
 
@@ -18,11 +18,12 @@ _OPERATOR_WORDS: Final = RESERVED | {"exists", "any", "all", "point"}
 _PRECEDENCE: Final = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
 _UNITS: Final = ("d", "h", "min", "s", "ms", "us")
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-_Test: TypeAlias = ast.Range | ast.In | ast.IsNull | ast.TextTest | ast.InNetwork | ast.Within | ast.Near
 
 
 def render(expression: ast.Expression | ast.Pattern | ast.Operand) -> str:
     """An expression, or any part of one, as text."""
+    if isinstance(expression, ast.Test):
+        return " ".join(expression.words())
     return _RENDERERS[type(expression)](expression)
 
 
@@ -53,7 +54,7 @@ def constant(value: ast.Constant) -> str:
     if isinstance(value, ipaddress.IPv4Address | ipaddress.IPv6Address):
         return f"ip '{value}'"
     if isinstance(value, ast.Point):
-        return _point(value)
+        return point(value)
     return f"region {string(value.wkt)}"
 
 
@@ -62,11 +63,12 @@ def _moment(value: dt.datetime) -> str:
     return aware.astimezone(dt.UTC).isoformat().replace("+00:00", "Z")
 
 
-def _point(value: ast.Point) -> str:
-    return f"point({_number(value.x)}, {_number(value.y)})"
+def point(value: ast.Point) -> str:
+    """A point as text."""
+    return f"point({plain_number(value.x)}, {plain_number(value.y)})"
 
 
-def _number(value: float) -> str:
+def plain_number(value: float) -> str:
     """A float where only a number is possible: 5.0 is written as 5."""
     return str(int(value)) if value == int(value) and abs(value) < 1e15 and str(value) != "-0.0" else repr(value)
 
@@ -115,16 +117,9 @@ def _grouped(part: ast.Filter | ast.Pattern, kinds: Any) -> str:
 
 def _not(node: ast.Not) -> str:
     part = node.part
-    if isinstance(part, ast.Comparison) and part.op is ast.Comparator.SAME:
-        if not isinstance(part.left, ast.QuantifiedAttribute):
-            return f"{render(part.left)} is distinct from {render(part.right)}"
-    elif isinstance(part, ast.TextPair):
-        return " not ".join(_text_pair(part))
-    elif isinstance(part, _Test) and not isinstance(
-        part.operand, ast.QuantifiedAttribute
-    ):  # `any(x) not …` has another meaning
-        operand, words = _TESTS[type(part)](part)
-        return f"{operand} is not null" if words == "is null" else f"{operand} not {words}"
+    inside = part.negated_text() if isinstance(part, ast.Test) else None
+    if inside is not None:
+        return inside
     return f"not {render(part)}" if isinstance(part, ast.Call | ast.TruthLiteral) else f"not ({render(part)})"
 
 
@@ -132,69 +127,8 @@ def _truth(node: ast.TruthLiteral) -> str:
     return constant(node.value)
 
 
-def _comparison(node: ast.Comparison) -> str:
-    return f"{render(node.left)} {node.op.value} {render(node.right)}"
-
-
 def _call(node: ast.Call) -> str:
     return f"{quote_name(node.name, _OPERATOR_WORDS)}({', '.join(render(one) for one in node.arguments)})"
-
-
-# Tests whose negation is written inside them: the operand, and the rest of the test.
-
-
-def _range(node: ast.Range) -> tuple[str, str]:
-    low, high = render(node.low), render(node.high)
-    if node.low_closed and node.high_closed:
-        return render(node.operand), f"between {low} and {high}"
-    return render(node.operand), f"in {'(['[node.low_closed]}{low} .. {high}{')]'[node.high_closed]}"
-
-
-def _in(node: ast.In) -> tuple[str, str]:
-    return render(node.operand), f"in ({', '.join(constant(item.value) for item in node.items)})"
-
-
-def _is_null(node: ast.IsNull) -> tuple[str, str]:
-    return render(node.operand), "is null"
-
-
-def _text_test(node: ast.TextTest) -> tuple[str, str]:
-    word = ("i" if node.ignore_case else "") + node.kind
-    escape = f" escape {string(node.escape)}" if node.kind == "like" and node.escape != "\\" else ""
-    return render(node.operand), f"{word} {constant(node.pattern.value)}{escape}"
-
-
-def _text_pair(node: ast.TextPair) -> tuple[str, str]:
-    return render(node.left), f"{'i' if node.ignore_case else ''}{node.kind} {render(node.right)}"
-
-
-def _in_network(node: ast.InNetwork) -> tuple[str, str]:
-    networks = [string(network) for network in node.networks]
-    return render(node.operand), "in cidr " + (networks[0] if len(networks) == 1 else f"({', '.join(networks)})")
-
-
-def _within(node: ast.Within) -> tuple[str, str]:
-    return render(node.operand), f"within region {string(node.region.wkt)}"
-
-
-def _near(node: ast.Near) -> tuple[str, str]:
-    return render(node.operand), f"within {_number(node.metres)} m of {_point(node.centre)}"
-
-
-_TESTS: Final[Mapping[type, Callable[[Any], tuple[str, str]]]] = {
-    ast.Range: _range,
-    ast.In: _in,
-    ast.IsNull: _is_null,
-    ast.TextTest: _text_test,
-    ast.TextPair: _text_pair,
-    ast.InNetwork: _in_network,
-    ast.Within: _within,
-    ast.Near: _near,
-}
-
-
-def _test(node: ast.Filter) -> str:
-    return " ".join(_TESTS[type(node)](node))
 
 
 # ---------------------------------------------------------------- patterns
@@ -265,9 +199,7 @@ _RENDERERS: Final[Mapping[type, Callable[[Any], str]]] = {
     ast.Or: _or,
     ast.Not: _not,
     ast.TruthLiteral: _truth,
-    ast.Comparison: _comparison,
     ast.Call: _call,
-    **dict.fromkeys(_TESTS, _test),
     ast.Step: _step,
     ast.Sequence: _sequence,
     ast.PatternAnd: _every,

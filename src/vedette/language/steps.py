@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vedette.errors import FilterError
-from vedette.language.ast import (
+from vedette.language.syntax import (
     Absence,
     Composite,
     Pattern,

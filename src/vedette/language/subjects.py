@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal as OneOf
 from typing import TypeAlias
 
-from vedette.language.ast import Attribute, QuantifiedAttribute, View
+from vedette.language.syntax import Attribute, QuantifiedAttribute, View
 from vedette.schema.columns import Column
 from vedette.schema.types import INT, Kind, Type
 

@@ -9,7 +9,7 @@ import reprlib
 from collections.abc import Iterable
 from typing import Any, Final
 
-from vedette.language.ast import Constant, Point, Region
+from vedette.language.syntax import Constant, Point, Region
 from vedette.schema.keys import read
 from vedette.schema.types import Kind, Type
 

@@ -1,22 +1,10 @@
-"""The variables of a filter: those that operators bind, and the parts of operands and ranges."""
+"""The variables of a filter that operators bind, and the parts of operands."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vedette.language.ast import (
-    And,
-    Arithmetic,
-    Call,
-    Comparator,
-    Comparison,
-    Filter,
-    Not,
-    Operand,
-    Or,
-    Range,
-    Variable,
-)
+from vedette.language.syntax import Arithmetic, Call, Filter, Operand, Variable, leaves_of
 
 
 def inside(operand: Operand) -> Iterator[Operand]:
@@ -27,22 +15,7 @@ def inside(operand: Operand) -> Iterator[Operand]:
         yield from inside(operand.right)
 
 
-def ends(node: Range) -> tuple[Comparison, Comparison]:
-    """A range as the two equivalent comparisons."""
-    at_low = Comparator.GE if node.low_closed else Comparator.GT
-    at_high = Comparator.LE if node.high_closed else Comparator.LT
-    return (
-        Comparison(node.operand, at_low, node.low, node.span),
-        Comparison(node.operand, at_high, node.high, node.span),
-    )
-
-
 def bound_in(node: Filter) -> frozenset[str]:
     """The variables that operators of the filter bind, i.e. their arguments that are variables."""
-    if isinstance(node, And | Or):
-        return frozenset().union(*map(bound_in, node.parts))
-    if isinstance(node, Not):
-        return bound_in(node.part)
-    if isinstance(node, Call):
-        return frozenset(each.name for each in node.arguments if isinstance(each, Variable))
-    return frozenset()
+    calls = (leaf for leaf in leaves_of(node) if isinstance(leaf, Call))
+    return frozenset(each.name for call in calls for each in call.arguments if isinstance(each, Variable))

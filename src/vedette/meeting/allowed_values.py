@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from typing import Literal as OneOf
 
 from vedette.language.ast import Point, Region
-from vedette.language.evaluate import distance
+from vedette.language.great_circle import distance
 from vedette.language.valuesets import ValueSet, intersection
 from vedette.operators.shipped.spheres import Outline
 

@@ -17,25 +17,14 @@ from typing import Final, NamedTuple
 from vedette.errors import FilterError
 from vedette.language import type_families
 from vedette.language.ast import (
-    And,
     Attribute,
-    Call,
-    Comparison,
+    Evidence,
     Filter,
-    In,
-    InNetwork,
-    IsNull,
     Literal,
-    Near,
-    Not,
     Operand,
-    Or,
     QuantifiedAttribute,
-    Range,
-    TextPair,
-    TextTest,
     View,
-    Within,
+    leaves_of,
 )
 from vedette.language.hints import shortened
 from vedette.language.parser import parse_filter
@@ -78,6 +67,7 @@ _OF_FAMILY: Final = {
     type_families.PLACE: OperandKind.PLACE,
     type_families.AREA: OperandKind.AREA,
 }
+_OF_KIND: Final = {Kind.STRING: OperandKind.PATTERN, Kind.IP: OperandKind.ADDRESS, Kind.POINT: OperandKind.PLACE}
 # Different uses of one attribute that go together.
 _TOGETHER: Final = frozenset(
     frozenset(pair)
@@ -242,36 +232,16 @@ def _shape(text: str) -> str | None:
 
 def _uses(node: Filter) -> Iterator[tuple[Attribute, OperandKind, bool]]:
     """Every attribute of a filter with the kinds of its comparisons, in the order of the text."""
-    if isinstance(node, And | Or):
-        for part in node.parts:
-            yield from _uses(part)
-    elif isinstance(node, Not):
-        yield from _uses(node.part)
-    elif isinstance(node, Comparison):
-        yield from _used(node.left, _use_beside(node.right))
-        yield from _used(node.right, _use_beside(node.left))
-    elif isinstance(node, TextPair):
-        yield from _used(node.left, OperandKind.ANYTHING)
-        yield from _used(node.right, OperandKind.ANYTHING)
-    elif isinstance(node, Range):
-        for end in (node.low, node.high):
-            yield from _used(node.operand, _use_beside(end))
-            yield from _used(end, _use_beside(node.operand))
-    elif isinstance(node, In):
-        for item in node.items:
-            yield from _used(node.operand, _use_beside(item))
-    elif isinstance(node, TextTest):
-        contains = node.kind == "contains" and not node.ignore_case
-        yield from _used(node.operand, OperandKind.PART if contains else OperandKind.PATTERN)
-    elif isinstance(node, InNetwork):
-        yield from _used(node.operand, OperandKind.ADDRESS)
-    elif isinstance(node, Within | Near):
-        yield from _used(node.operand, OperandKind.PLACE)
-    elif isinstance(node, IsNull):
-        yield from _used(node.operand, OperandKind.ANYTHING)
-    elif isinstance(node, Call):
-        for argument in node.arguments:
-            yield from _used(argument, OperandKind.ANYTHING)
+    for leaf in leaves_of(node):
+        for simpler in leaf.conjuncts():
+            for said in simpler.evidence():
+                yield from _used(said.operand, _use(said))
+
+
+def _use(said: Evidence) -> OperandKind:
+    if said.or_list:
+        return OperandKind.PART
+    return _OF_KIND[said.kind] if said.kind is not None else _use_beside(said.other)
 
 
 def _used(operand: Operand, use: OperandKind) -> Iterator[tuple[Attribute, OperandKind, bool]]:
@@ -288,7 +258,7 @@ def _used(operand: Operand, use: OperandKind) -> Iterator[tuple[Attribute, Opera
                 yield each, OperandKind.ANYTHING, False
 
 
-def _use_beside(other: Operand) -> OperandKind:
+def _use_beside(other: Operand | None) -> OperandKind:
     if not isinstance(other, Literal):
         return OperandKind.ANYTHING
     value = other.value

@@ -21,13 +21,12 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import pyarrow as pa
 
 from vedette.errors import NotSupported
-from vedette.language.ast import OPPOSITE, Comparator, Comparison, Range
 from vedette.language.valuesets import Interval, ValueSet, has_fractions
 from vedette.meeting.allowed_values import AllowedValues, Area, Disc, Values, geometry
 from vedette.meeting.constraint_parser import Constraint, SignedAtom, Term
 from vedette.meeting.direction import RankSide
 from vedette.schema.columns import Column
-from vedette.schema.keys import INT_MAX, LOWEST, float_key
+from vedette.schema.keys import INT_MAX, LOWEST, above, at_least, float_key
 from vedette.schema.types import Kind
 
 Id: TypeAlias = int | str
@@ -180,12 +179,13 @@ def _ends(tests: Iterable[SignedAtom]) -> tuple[bool, bool]:
     """Whether the lower, and the upper, bound was written as an open one."""
     low = high = False
     for test in tests:
-        node = test.atom.test
-        if isinstance(node, Comparison):
-            op = node.op if test.positive else OPPOSITE.get(node.op)
-            low, high = low or op is Comparator.GT, high or op is Comparator.LT
-        elif isinstance(node, Range) and test.positive:
-            low, high = not node.low_closed, not node.high_closed
+        bounds = test.atom.test.bounds(test.positive)
+        if bounds is None:
+            continue
+        if bounds.low is not None and bounds.high is not None:
+            low = high = False
+        low = low or (bounds.low is not None and bounds.low[0] is above)
+        high = high or (bounds.high is not None and bounds.high[0] is at_least)
     return low, high
 
 

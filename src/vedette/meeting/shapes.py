@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.language.ast import Point, Region
-from vedette.language.evaluate import EARTH_RADIUS
+from vedette.language.great_circle import EARTH_RADIUS
 from vedette.language.valuesets import ValueSet
 from vedette.meeting.allowed_values import AllowedValues, Area, Disc, Elements, PlaceTerm, geometry
 

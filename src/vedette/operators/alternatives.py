@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from vedette.errors import LimitError, NotSupported
 from vedette.language import limits
-from vedette.language.ast import And, Call, Not, TruthLiteral
+from vedette.language.ast import And, Call, Not, TruthLiteral, ValueTest
 from vedette.language.checked_tree import (
     AndPart,
     CheckedExpression,
@@ -22,7 +22,6 @@ from vedette.language.checked_tree import (
     OrPart,
     Part,
     Residual,
-    Test,
     TruthPart,
     residuals,
 )
@@ -112,7 +111,7 @@ def _ways(part: Part, holds: bool, text: str) -> _ConjunctLists:
     return [_decided(part.node, holds, text)]
 
 
-def _decided(node: Call | Test, holds: bool, text: str) -> _Conjuncts:
+def _decided(node: Call | ValueTest, holds: bool, text: str) -> _Conjuncts:
     if isinstance(node, Call):
         return _Conjuncts(calls=(SignedCall(node, holds),))
     return _Conjuncts(constraints=(constraint(node, holds, text),))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from vedette.errors import FilterError
 from vedette.language.ast import (
@@ -18,26 +18,20 @@ from vedette.language.ast import (
     Comparator,
     Comparison,
     In,
-    InNetwork,
-    IsNull,
     JoinVariable,
     Literal,
-    Near,
     Not,
     Operand,
     QuantifiedAttribute,
-    Range,
-    TextTest,
+    ValueTest,
     Variable,
     View,
-    Within,
 )
 from vedette.language.check import check
-from vedette.language.checked_tree import Test
-from vedette.language.evaluate import Truth, every, opposite, some, tested
+from vedette.language.evaluate import Truth, every, opposite, some
 from vedette.language.render import render
 from vedette.language.subjects import attribute_of, named_subject
-from vedette.language.variables import ends, inside
+from vedette.language.variables import inside
 from vedette.operators.values import calculated, compare
 from vedette.schema.keys import read
 from vedette.schema.types import Kind
@@ -46,7 +40,6 @@ Bindings: TypeAlias = Mapping[str, Any]
 Value: TypeAlias = Callable[[str], Any]  # an attribute's path -> what the event has there
 ValueGetter: TypeAlias = Callable[[Bindings, Value], Any]
 _Decider: TypeAlias = Callable[[Bindings, Value], Truth]
-_N = TypeVar("_N", bound=Test)
 
 
 @dataclass(frozen=True)
@@ -57,20 +50,19 @@ class VariableConstraint:
     variables: frozenset[str] = field(compare=False)
     paths: frozenset[str] = field(compare=False)  # of the attributes that it looks at
     holds: _Decider = field(compare=False, repr=False)
-    node: Test = field(compare=False, repr=False)
+    node: ValueTest = field(compare=False, repr=False)
     positive: bool = field(compare=False, repr=False)
 
     def renamed(self, names: Mapping[str, str]) -> VariableConstraint:
         """The same constraint on other variables."""
-        return constraint(_renamed(self.node, names), self.positive)
+        return constraint(self.node.with_operands(lambda each: renamed(each, names)), self.positive)
 
 
-def constraint(node: Test, positive: bool = True, text: str = "") -> VariableConstraint:
+def constraint(node: ValueTest, positive: bool = True, text: str = "") -> VariableConstraint:
     """The constraint that a node expresses; FilterError, with its place in the text, if it is invalid."""
-    if isinstance(node, TextTest | InNetwork | Within | Near):
-        # Every test of an attribute can be a test of a variable.
-        check(replace(node, operand=Attribute("value", node.operand.span)), None, text)
-    parts = [each for operand in _operands(node) for each in inside(operand)]
+    if node.READ_AS:  # every test of an attribute can be a test of a variable
+        check(node.with_operands(lambda operand: Attribute("value", operand.span)), None, text)
+    parts = [each for operand in node.operands() for each in inside(operand)]
     for each in parts:
         if isinstance(each, QuantifiedAttribute) and not (
             isinstance(node, Comparison) and each in (node.left, node.right)
@@ -116,13 +108,13 @@ def reader(operand: Operand) -> ValueGetter:
 # ---------------------------------------------------------------- deciding
 
 
-def _decider(node: Test) -> _Decider:
+def _decider(node: ValueTest) -> _Decider:
     if isinstance(node, Comparison):
         return _comparison(node)
-    if isinstance(node, Range):
-        low, high = (_comparison(end) for end in ends(node))
-        return lambda bindings, value: every((low(bindings, value), high(bindings, value)))
-    read_operand = reader(node.operand)
+    if len(node.conjuncts()) > 1:
+        deciders = [_decider(each) for each in node.conjuncts() if isinstance(each, ValueTest)]
+        return lambda bindings, value: every([decide(bindings, value) for decide in deciders])
+    read_operand = reader(node.operands()[0])
     if isinstance(node, In):
         items = [item.value for item in node.items]
 
@@ -131,7 +123,7 @@ def _decider(node: Test) -> _Decider:
             return some(compare(found, Comparator.EQ, item) for item in items)
 
         return among
-    kinds = _KINDS[type(node)]
+    kinds = node.READ_AS or ()
     return lambda bindings, value: _of_kind(node, kinds, read_operand(bindings, value))
 
 
@@ -150,22 +142,13 @@ def _comparison(node: Comparison) -> _Decider:
     return of_elements
 
 
-# How a value has to be read for a test to make sense, the first that does; none: as it is.
-_KINDS: dict[type, tuple[Kind, ...]] = {
-    IsNull: (),
-    TextTest: (Kind.STRING,),
-    InNetwork: (Kind.IP,),
-    Within: (Kind.POINT, Kind.REGION),
-    Near: (Kind.POINT,),
-}
-
-
-def _of_kind(test: Test, kinds: tuple[Kind, ...], value: Any) -> Truth:
+def _of_kind(test: ValueTest, kinds: tuple[Kind, ...], value: Any) -> Truth:
+    """The truth of a test of a value, read as the first of the kinds as which it can be read; none: as it is."""
     if value is None or not kinds:
-        return tested(test, value)
+        return test.holds(value)
     for kind in kinds:
         try:
-            return tested(test, read(kind, value))
+            return test.holds(read(kind, value))
         except ValueError:
             continue
     return None
@@ -178,27 +161,10 @@ def _negated(decider: _Decider) -> _Decider:
 # ---------------------------------------------------------------- what it speaks of
 
 
-def _operands(node: Test) -> tuple[Operand, ...]:
-    if isinstance(node, Comparison):
-        return node.left, node.right
-    if isinstance(node, Range):
-        return node.operand, node.low, node.high
-    return (node.operand,)
-
-
 def _paths(operands: Iterable[Operand]) -> Iterator[str]:
     for each in operands:
         if isinstance(each, Attribute | QuantifiedAttribute):
             yield attribute_of(each).path
-
-
-def _renamed(node: _N, names: Mapping[str, str]) -> _N:
-    if isinstance(node, Comparison):
-        return replace(node, left=renamed(node.left, names), right=renamed(node.right, names))
-    if isinstance(node, Range):
-        low, high = renamed(node.low, names), renamed(node.high, names)
-        return replace(node, operand=renamed(node.operand, names), low=low, high=high)
-    return replace(node, operand=renamed(node.operand, names))
 
 
 def renamed(operand: Operand, names: Mapping[str, str]) -> Operand:

@@ -17,10 +17,10 @@ from vedette.language.ast import (
     Comparator,
     Composite,
     Filter,
+    FilterLeaf,
     IsNull,
     Not,
     Or,
-    Range,
     Step,
     TruthLiteral,
 )
@@ -32,7 +32,6 @@ from vedette.language.join_variables import (
     variable_tests,
 )
 from vedette.language.steps import steps_of
-from vedette.language.variables import ends
 
 __all__ = ["StepAlternative", "VariableTest", "alternatives", "shared_variable"]
 
@@ -62,8 +61,9 @@ def _ways(node: Filter, holds: bool, text: str, *, joined: bool = False) -> list
         return [((node if holds else Not(node, node.span),), ())]
     if isinstance(node, Not):
         return _ways(node.part, not holds, text)
-    if isinstance(node, Range):
-        return _ways(And(ends(node), node.span), holds, text)
+    simpler = node.conjuncts() if isinstance(node, FilterLeaf) else ()
+    if len(simpler) > 1:
+        return _ways(And(simpler, node.span), holds, text)
     if isinstance(node, And | Or):
         if isinstance(node, And) == holds:
             return _all([_ways(part, holds, text) for part in node.parts])

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 from vedette.errors import FilterError, SchemaError
 from vedette.filters.explain import FilterExplanation, explain
 from vedette.filters.subscription_set import SubscriptionSet
-from vedette.language.ast import And, Comparison, Filter, JoinVariable, Literal, Not, Operand, Or, Range, Step
+from vedette.language.ast import Filter, JoinVariable, Literal, Operand, Step, with_operands
 from vedette.language.check import check
 from vedette.language.checked_tree import CheckedExpression
 from vedette.language.evaluate import Event, value_of
@@ -109,16 +109,7 @@ class StepFilters:
 
 def _filled(node: Filter, known: Mapping[str, Any]) -> Filter:
     """The filter with a value in place of every variable; a variable without a value becomes null."""
-    if isinstance(node, And | Or):
-        return replace(node, parts=tuple(_filled(part, known) for part in node.parts))
-    if isinstance(node, Not):
-        return replace(node, part=_filled(node.part, known))
-    if isinstance(node, Comparison):
-        return replace(node, left=_value(node.left, known), right=_value(node.right, known))
-    if isinstance(node, Range):
-        low, high = _value(node.low, known), _value(node.high, known)
-        return replace(node, operand=_value(node.operand, known), low=low, high=high)
-    return node
+    return with_operands(node, lambda operand: _value(operand, known))
 
 
 def _value(operand: Operand, known: Mapping[str, Any]) -> Operand:

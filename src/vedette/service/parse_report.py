@@ -125,16 +125,6 @@ _WORDS: Final[dict[type, str]] = {
     ast.Or: "or",
     ast.Not: "not",
     ast.TruthLiteral: "truth",
-    ast.Comparison: "comparison",
-    ast.Range: "range",
-    ast.In: "list",
-    ast.IsNull: "null test",
-    ast.TextTest: "text test",
-    ast.TextPair: "text test",
-    ast.InNetwork: "network test",
-    ast.Within: "place test",
-    ast.Near: "place test",
-    ast.Call: "operator",
     ast.Step: "step",
     ast.Sequence: "sequence",
     ast.PatternAnd: "all of",
@@ -159,14 +149,14 @@ def _tree(expression: ast.Expression, text: str) -> TextPart:
             text=said if len(said) <= _SHOWN else said[: _SHOWN - 1] + "…",
             start=span.start,
             end=span.end,
-            parts=[part(each) for each in _below(node) if left > 0],
+            parts=[part(each) for each in ast.parts_of(node) if left > 0],
         )
 
     return part(expression)
 
 
 def _what(node: Any) -> str:
-    word = _WORDS[type(node)]
+    word = node.NAME if isinstance(node, ast.FilterLeaf) else _WORDS[type(node)]
     match node:
         case ast.Step(label=str(label)):
             return f"{word} {label}"
@@ -174,19 +164,3 @@ def _what(node: Any) -> str:
             return f"{word} {node.least}" if node.least == node.most else f"{word} {node.least} to {node.most}"
         case _:
             return word
-
-
-def _below(node: Any) -> tuple[Any, ...]:
-    match node:
-        case ast.And() | ast.Or() | ast.Sequence() | ast.PatternAnd() | ast.PatternOr():
-            return tuple(node.parts)
-        case ast.Not() | ast.Repeat() | ast.TimedPattern():
-            return (node.part,)
-        case ast.Step():
-            return (node.filter,)
-        case ast.Absence():
-            return (node.step,)
-        case ast.Composite():
-            return (node.pattern,)
-        case _:
-            return ()

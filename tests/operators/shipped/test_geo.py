@@ -16,7 +16,7 @@ from pyproj import Geod
 
 from tests.operators.shipped.asking import Asker
 from vedette.errors import InputError
-from vedette.language.evaluate import EARTH_RADIUS
+from vedette.language.great_circle import EARTH_RADIUS
 from vedette.operators.shipped import geo
 from vedette.operators.shipped.named_places import NamedPlace
 from vedette.operators.shipped.spheres import Outline

@@ -301,10 +301,8 @@ def _needs(part: Filter) -> frozenset[str]:
             return frozenset().union(*map(_needs, parts))
         case ast.Or(parts):
             return frozenset.intersection(*map(_needs, parts))
-        case Comparison(left, _, right):
-            return _read_by(left) | _read_by(right)
-        case ast.In(operand) | ast.TextTest(operand) | ast.Range(operand):
-            return _read_by(operand)
+        case ast.Test() if part.needs_values:
+            return frozenset().union(*map(_read_by, part.operands()))
         case ast.Not(ast.IsNull(operand) | Comparison(operand) | ast.In(operand) | ast.TextTest(operand)):
             # A null attribute has no leaves, for which `not any(…)` is true.
             return _read_by(operand) if isinstance(operand, ast.View) else frozenset()

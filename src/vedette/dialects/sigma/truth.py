@@ -65,14 +65,9 @@ def _subjects(part: ast.Filter) -> _Subjects | None:
         case ast.And() | ast.Or():
             found = {_subjects(one) for one in part.parts}
             return found.pop() if len(found) == 1 else None
-        case ast.Comparison(op=ast.Comparator.SAME):
-            return None
-        case ast.Comparison() | ast.TextPair():
-            sides = (_subject(part.left), _subject(part.right))
-            return tuple(dict.fromkeys(side for side in sides if side is not None)) or None
-        case ast.TextTest() | ast.In() | ast.InNetwork() | ast.Range() | ast.Within() | ast.Near():
-            subject = _subject(part.operand)
-            return None if subject is None else (subject,)
+        case ast.Test() if part.needs_values:
+            subjects = map(_subject, part.operands())
+            return tuple(dict.fromkeys(each for each in subjects if each is not None)) or None
     return None
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.filters.probes.test_pairs import Arrays, PairsOfTests, crossed, frozen, joined, no_holds, pack, unpack
-from vedette.language.evaluate import EARTH_RADIUS, distance
+from vedette.language.great_circle import EARTH_RADIUS, distance
 from vedette.language.normalform import NearProbe, RegionProbe
 from vedette.lazy import once
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.language.evaluate import EARTH_RADIUS
+from vedette.language.great_circle import EARTH_RADIUS
 
 Floats = NDArray[np.float64]
 Vectors = NDArray[np.float64]  # (…, 3): points on the unit sphere

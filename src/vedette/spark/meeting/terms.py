@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.language.ast import Point, Region
-from vedette.language.evaluate import EARTH_RADIUS
+from vedette.language.great_circle import EARTH_RADIUS
 from vedette.language.valuesets import AnyKey, ValueSet, single
 from vedette.meeting.allowed_values import Area, Disc, Elements, PlaceTerm, Values, geometry
 from vedette.meeting.constraint_parser import Constraint, Disjunct, Term

@@ -1,0 +1,90 @@
+"""`address in cidr '10.0.0.0/8'`: tests of addresses."""
+
+from __future__ import annotations
+
+import functools
+import ipaddress
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+from typing import Literal as OneOf
+
+from vedette.language.checked_tree import Atom, Part
+from vedette.language.checker import FilterChecker
+from vedette.language.constant_errors import refusal
+from vedette.language.evaluate import Truth, address_number
+from vedette.language.render import render, string
+from vedette.language.subjects import SubjectNode
+from vedette.language.syntax import Evidence, Operand, Span, ValueTest, span_field
+from vedette.language.type_families import named
+from vedette.language.value_bounds import Values
+from vedette.language.valuesets import complement, of_intervals
+from vedette.schema.keys import LOWEST, above, ip_key
+from vedette.schema.types import Kind
+
+_SHOWN = 6  # networks in a message
+
+
+@dataclass(frozen=True, slots=True)
+class InNetwork(ValueTest):
+    """`address in cidr '10.0.0.0/8'`; several networks are alternatives."""
+
+    NAME = "network test"
+    READ_AS: ClassVar[tuple[Kind, ...] | None] = (Kind.IP,)
+    OTHER_LEAVES: ClassVar[OneOf[False] | None] = False  # what is no address is in no network
+
+    operand: Operand
+    networks: tuple[str, ...]
+    span: Span = span_field()
+
+    def words(self) -> tuple[str, str]:
+        """Its text."""
+        networks = [string(network) for network in self.networks]
+        return render(self.operand), "in cidr " + (networks[0] if len(networks) == 1 else f"({', '.join(networks)})")
+
+    def evidence(self) -> Iterator[Evidence]:
+        """The operand is an address."""
+        yield Evidence(self.operand, None, Kind.IP)
+
+    def check(self, checker: FilterChecker) -> Part:
+        """An atom; a text is read as an address."""
+        if not isinstance(self.operand, SubjectNode):
+            return checker.residual(self, self.operand)
+        subject = checker.subject(self.operand)
+        if subject.type is not None and subject.type.kind not in (Kind.IP, Kind.STRING):
+            checker.fail(f"{subject.name} is {named(subject.type.element)}, not an ip address", self.operand.span)
+        for network in self.networks:
+            reason = refusal(ipaddress.ip_network, network)
+            if reason is not None:
+                checker.fail(reason, self.span, "write a network such as '10.0.0.0/8' or '2001:db8::/32'")
+        return Atom(self, self, subject.elements(Kind.IP), subject.quantifier)
+
+    def holds(self, value: Any) -> Truth:
+        """Compare with the first and last address of every network."""
+        if value is None:
+            return None
+        address = address_number(value)
+        for text in self.networks:
+            network = ipaddress.ip_network(text)
+            if address_number(network[0]) <= address <= address_number(network[-1]):
+                return True
+        return False
+
+    def values(self, kind: Kind, positive: bool) -> Values:
+        """One interval for each network, or the rest."""
+        inside: Values = of_intervals([_keys(text) for text in self.networks])
+        return inside if positive else complement(inside)
+
+    def phrase(self) -> str:
+        """`in 10.0.0.0/8`."""
+        return f"in {' or '.join(self.networks[:_SHOWN])}"
+
+
+@functools.lru_cache(maxsize=4096)
+def _keys(text: str) -> tuple[bytes | None, bytes | None]:
+    network = ipaddress.ip_network(text)
+    low, last = ip_key(network[0]), ip_key(network[-1])
+    if low == last:
+        return low, above(Kind.IP, network[-1])
+    following = int.from_bytes(last) + 1
+    return (low if low != LOWEST[Kind.IP] else None), (None if following >> 128 else following.to_bytes(16))
