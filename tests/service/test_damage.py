@@ -17,7 +17,7 @@ from alembic import command
 
 from benchmarks.damage import databases
 from tests.cli.session import vedette
-from tests.service.running import MEASURES, met, over_http, published, settings_in, settled
+from tests.service.running import MEASURES, met, over_http, published, settings_in
 from vedette.service.delivery.hub import Hub
 from vedette.service.delivery.notification_reader import DroppedCount, NotificationReader
 from vedette.service.errors import StoreDamaged
