@@ -76,7 +76,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory, operators: Path) -> Iterat
 
 def endless(id_: str) -> list[tuple[str, str, dict[str, Any]]]:
     """Every request that computes what somebody wrote."""
-    text, pattern = "x = 'endless'", "[x = 'endless'] ; [x = 1]"
+    text, pattern = "x in ('endless', 'for ever')", "[x = 'endless'] ; [x = 1]"
     body = {"when": pattern, "predict": {"within": 10}, "events": [{"x": 1}], "recent": True}
     return [
         ("POST", "/v1/subscriptions:test", body),

@@ -127,7 +127,7 @@ class Lane(Flow):
     def _turn(self) -> bool:
         """Match the next events, or wait for more; False at the end."""
         self._wake.clear()
-        ending = self._shared.ending
+        ending, changing = self._shared.ending, bool(self.changes)
         try:
             moved = self.advance()
             self._failed, self.trouble = 0, None
@@ -141,6 +141,8 @@ class Lane(Flow):
         if ending:
             self.end()
             return False
+        if changing:  # others may come: to add many at once takes a fraction of the time of one after the other
+            time.sleep(_MOMENT)
         self._wake.wait(timeout=STATE_EVERY)
         return True
 

@@ -14,7 +14,7 @@ import logging
 import math
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -58,6 +58,11 @@ DROPPED: Final = "vedette-dropped"  # a header
 _QUIET: Final = 60.0  # seconds between two lines of the log that say the same of a webhook
 T = TypeVar("T")
 _AT_ONCE: Final = 500  # subscriptions that are looked up together
+_WITH_ONE: Final = sa.select(subscriptions.c.number).where(
+    subscriptions.c.number.in_(sa.bindparam("some", expanding=True)), subscriptions.c.delivery.contains('"webhook"')
+)
+_OWING: Final = sa.select(notifications.c.subscription).where(notifications.c.state == PENDING).distinct()
+_DUE: Final = sa.select(attempts.c.subscription).where(webhook_health.DUE)
 
 
 class Webhooks:
@@ -119,28 +124,28 @@ class Webhooks:
             else:
                 self._running[number] = asyncio.create_task(self._deliver(number))
 
-    def _sending(self, fresh: frozenset[int], look: Callable[[], frozenset[int]]) -> frozenset[int]:
+    def _sending(self, fresh: frozenset[int], look: Callable[[Connection], Sequence[int]]) -> frozenset[int]:
         """The subscriptions, of `fresh` and of those that `look` finds, that have a webhook.
 
         The others, mostly many, then cost no task each.
         """
-        numbers = sorted(fresh | look())
-        found: list[int] = []
-        for begin in range(0, len(numbers), _AT_ONCE):
-            some = subscriptions.c.number.in_(numbers[begin : begin + _AT_ONCE])
-            with_one = sa.select(subscriptions.c.number).where(some, subscriptions.c.delivery.contains('"webhook"'))
-            found += self._store.read(lambda c, with_one=with_one: c.execute(with_one).scalars().all())  # type: ignore[misc]
-        return frozenset(found)
 
-    def _owing(self) -> frozenset[int]:
+        def work(connection: Connection) -> frozenset[int]:
+            numbers = sorted(fresh.union(look(connection)))
+            parts = (numbers[begin : begin + _AT_ONCE] for begin in range(0, len(numbers), _AT_ONCE))
+            return frozenset(
+                number for some in parts for number in connection.execute(_WITH_ONE, {"some": some}).scalars()
+            )
+
+        return self._store.read(work)
+
+    def _owing(self, connection: Connection) -> Sequence[int]:
         """Subscriptions that have pending notifications."""
-        waiting = sa.select(notifications.c.subscription).where(notifications.c.state == PENDING).distinct()
-        return frozenset(self._store.read(lambda connection: connection.execute(waiting).scalars().all()))
+        return connection.execute(_OWING).scalars().all()
 
-    def _due(self) -> frozenset[int]:
+    def _due(self, connection: Connection) -> Sequence[int]:
         """Subscriptions whose next attempt is due."""
-        due = sa.select(attempts.c.subscription).where(webhook_health.DUE).params(moment=self._now())
-        return frozenset(self._store.read(lambda connection: connection.execute(due).scalars().all()))
+        return connection.execute(_DUE, {"moment": self._now()}).scalars().all()
 
     # ------------------------------------------------------------ one subscription
 

@@ -104,8 +104,8 @@ def application(settings: ServiceSettings, *, first_key: Callable[[str, str], No
     app.state.context = Context(service, guards, hub)
     install(app)
     for module in (
+        publish_routes,  # first, since a route is found by trying one after the other
         subscription_routes,
-        publish_routes,
         stream_routes,
         notification_routes,
         offer_routes,

@@ -30,6 +30,7 @@ from vedette.service.http.route_context import (
     request_body,
     takes,
 )
+from vedette.service.quick_texts import is_quick
 from vedette.service.subscription_registry import Subscription, SubscriptionRequest
 from vedette.service.tenants import Tenant
 
@@ -159,8 +160,10 @@ def _secret(here: Context, one: Subscription) -> str | None:
     return None if kept is None else here.service.secrets.open(kept)
 
 
-async def _checked(here: Context, tenant: Tenant, wanted: SubscriptionRequest) -> tuple[SubscriptionKind, float]:
-    """Kind and cost of a subscription."""
+async def _checked(here: Context, tenant: Tenant, wanted: SubscriptionRequest) -> tuple[SubscriptionKind, float] | None:
+    """Kind and cost of a subscription; None if the registry can find them by itself at once."""
+    if wanted.predict is None and not wanted.want and is_quick(wanted.when):
+        return None
     kind, cost = await computed(
         here, tenant, "check", wanted.stream, when=wanted.when, predict=wanted.predict, want=wanted.want
     )
