@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 
 from benchmarks.house.source import Module
 
-LANGUAGE = "language.ast"  # the end of the name of the module that defines them
+# The modules that have them, by the ends of their names: that of all nodes, that below it, and the folder of the tests.
+LANGUAGE = re.compile(r"(?:^|\.)language\.(?:ast|syntax|test_nodes(?:\.\w+)?)$")
 TESTS = (  # the nodes that stand for one test of a filter
     "Comparison",
     "Range",
@@ -58,9 +60,9 @@ def _names(nodes: Iterable[ast.AST], module: Module) -> set[str]:
     for node in module.nodes:
         if isinstance(node, ast.ImportFrom):
             for alias in node.names:
-                if f"{node.module}.{alias.name}".endswith(f".{LANGUAGE}"):
+                if LANGUAGE.search(f"{node.module}.{alias.name}"):
                     modules.add(alias.asname or alias.name)
-                elif (node.module or "").endswith(f".{LANGUAGE}"):
+                elif LANGUAGE.search(node.module or ""):
                     classes[alias.asname or alias.name] = alias.name
     if not modules and not classes:
         return set()

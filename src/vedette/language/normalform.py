@@ -12,41 +12,110 @@ that satisfies one of them does not match (see `vedette.language.vetoes`).
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar, Self, TypeAlias, get_args
 from typing import Literal as OneOf
-from typing import TypeAlias
 
+from vedette.language.render import string
 from vedette.language.syntax import Point, Region, TextKind
 from vedette.language.valuesets import AnySet
 from vedette.schema.columns import Column
 
 
 @dataclass(frozen=True, slots=True)
-class TextProbe:
+class ValueProbe:
+    """An elementary test of one value; filters/probes has the loops that decide each for many values."""
+
+    NAMES: ClassVar[tuple[str, ...]]  # in snapshots
+
+    @abstractmethod
+    def phrase(self) -> str:
+        """Its text, without the attribute."""
+
+    @abstractmethod
+    def fields(self) -> dict[str, Any]:
+        """Its content as plain data, for snapshots; `test` is one of the names."""
+
+    @classmethod
+    @abstractmethod
+    def of_fields(cls, fields: Mapping[str, Any]) -> Self:
+        """The inverse of `fields`."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextProbe(ValueProbe):
     """An elementary test of a string that is not an interval; the `pattern` of `like` has backslash escapes.
 
     `ignore_case` compares `lower()` of both sides; the pattern is already in lower case. `matches` never has it:
     its pattern begins with `(?i)` instead.
     """
 
+    NAMES = get_args(TextKind)
+
     kind: TextKind
     pattern: str
     ignore_case: bool = False
 
+    def phrase(self) -> str:
+        """`like 'a%'`."""
+        return f"{'i' if self.ignore_case else ''}{self.kind} {string(self.pattern)}"
+
+    def fields(self) -> dict[str, Any]:
+        """Its pattern, and `ignore_case` if it does."""
+        fields = {"test": self.kind, "pattern": self.pattern}
+        return {**fields, "ignore_case": True} if self.ignore_case else fields
+
+    @classmethod
+    def of_fields(cls, fields: Mapping[str, Any]) -> TextProbe:
+        """From its pattern."""
+        return cls(fields["test"], fields["pattern"], fields.get("ignore_case", False))
+
 
 @dataclass(frozen=True, slots=True)
-class RegionProbe:
+class RegionProbe(ValueProbe):
     """A point inside the region, or a region that intersects it."""
+
+    NAMES = ("region",)
 
     region: Region
 
+    def phrase(self) -> str:
+        """`within region '…'`."""
+        return f"within region {string(self.region.wkt)}"
+
+    def fields(self) -> dict[str, Any]:
+        """The region as well-known text."""
+        return {"test": "region", "wkt": self.region.wkt}
+
+    @classmethod
+    def of_fields(cls, fields: Mapping[str, Any]) -> RegionProbe:
+        """From well-known text."""
+        return cls(Region(fields["wkt"]))
+
 
 @dataclass(frozen=True, slots=True)
-class NearProbe:
+class NearProbe(ValueProbe):
     """A point within a great-circle distance of a centre."""
+
+    NAMES = ("near",)
 
     centre: Point
     metres: float
+
+    def phrase(self) -> str:
+        """`within 500 m of point(1, 2)`."""
+        return f"within {self.metres:g} m of point({self.centre.x:g}, {self.centre.y:g})"
+
+    def fields(self) -> dict[str, Any]:
+        """The centre and the distance."""
+        return {"test": "near", "x": self.centre.x, "y": self.centre.y, "metres": self.metres}
+
+    @classmethod
+    def of_fields(cls, fields: Mapping[str, Any]) -> NearProbe:
+        """From the centre and the distance."""
+        return cls(Point(fields["x"], fields["y"]), fields["metres"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +131,6 @@ class ElementProbe:
     test: AnySet | ValueProbe
 
 
-ValueProbe: TypeAlias = TextProbe | RegionProbe | NearProbe
 Elementary: TypeAlias = ValueProbe | ElementProbe
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from vedette.covering.witness import value_of
-from vedette.language.normalform import Conjunction, ElementProbe, NearProbe, NormalForm, Probe, RegionProbe, TextProbe
+from vedette.language.normalform import Conjunction, ElementProbe, NormalForm, Probe, ValueProbe
 from vedette.language.render import constant, string
 from vedette.language.valuesets import AnyKey, Interval, ValueSet, single
 from vedette.schema.columns import Column
@@ -132,12 +132,8 @@ def _probe(column: Column, probe: Probe) -> str:
 
 def _test(column: Column, test: Any) -> str:
     match test:
-        case TextProbe():
-            return f"{column.name} {'i' if test.ignore_case else ''}{test.kind} {string(test.pattern)}"
-        case RegionProbe():
-            return f"{column.name} within region {string(test.region.wkt)}"
-        case NearProbe():
-            return f"{column.name} within {test.metres:g} m of point({test.centre.x:g}, {test.centre.y:g})"
+        case ValueProbe():
+            return f"{column.name} {test.phrase()}"
         case ElementProbe():
             inner = Column(f"{test.quantifier}({column.name})", column.type.element)
             if isinstance(test.test, ValueSet):

@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.language.ast import Point, Region
-from vedette.language.normalform import Elementary, ElementProbe, NearProbe, RegionProbe, TextProbe
+from vedette.filters.probes.value_tests import PROBES
+from vedette.language.normalform import Elementary, ElementProbe, ValueProbe
 from vedette.language.valuesets import AnyKey, Interval, ValueSet
 from vedette.schema.keys import joined_key, split
 
@@ -20,13 +20,8 @@ Spec: TypeAlias = dict[str, Any]
 
 def to_spec(test: Elementary) -> Spec:
     """An elementary test as plain data that `json.dumps` can write."""
-    if isinstance(test, TextProbe):
-        spec = {"test": test.kind, "pattern": test.pattern}
-        return {**spec, "ignore_case": True} if test.ignore_case else spec
-    if isinstance(test, RegionProbe):
-        return {"test": "region", "wkt": test.region.wkt}
-    if isinstance(test, NearProbe):
-        return {"test": "near", "x": test.centre.x, "y": test.centre.y, "metres": test.metres}
+    if isinstance(test, ValueProbe):
+        return test.fields()
     inner = _set_spec(test.test) if isinstance(test.test, ValueSet) else to_spec(test.test)
     return {"test": test.quantifier, "of": inner}
 
@@ -37,16 +32,12 @@ def from_spec(spec: Spec) -> Elementary:
     if kind in ("any", "all"):
         inner = spec["of"]
         return ElementProbe(kind, _set_from(inner) if inner["test"] == "in" else _simple(from_spec(inner)))
-    if kind == "region":
-        return RegionProbe(Region(spec["wkt"]))
-    if kind == "near":
-        return NearProbe(Point(spec["x"], spec["y"]), spec["metres"])
-    if kind in ("like", "contains", "startswith", "endswith", "matches", "fits"):
-        return TextProbe(kind, spec["pattern"], spec.get("ignore_case", False))
+    if kind in PROBES:
+        return PROBES[kind].of_fields(spec)
     raise ValueError(f"unknown kind of test {kind!r}")
 
 
-def _simple(test: Elementary) -> TextProbe | RegionProbe | NearProbe:
+def _simple(test: Elementary) -> ValueProbe:
     if isinstance(test, ElementProbe):
         raise ValueError("a test of elements inside another one")
     return test

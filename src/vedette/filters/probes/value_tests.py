@@ -15,11 +15,11 @@ from vedette.filters.probes.geometry import NearTests, RegionTests
 from vedette.filters.probes.intervals import ByteSets, KeySets
 from vedette.filters.probes.test_pairs import Arrays, PairsOfTests, crossed, frozen, joined, named, no_holds, part_of
 from vedette.filters.probes.text_tests import TextTests
-from vedette.language.normalform import NearProbe, RegionProbe, TextProbe
+from vedette.language.normalform import NearProbe, RegionProbe, TextProbe, ValueProbe
 from vedette.language.valuesets import ValueSet
 from vedette.schema.types import Kind
 
-Simple: TypeAlias = TextProbe | RegionProbe | NearProbe | ValueSet[Any]
+Simple: TypeAlias = ValueProbe | ValueSet[Any]
 
 
 class _TestGroup(Protocol):
@@ -35,6 +35,10 @@ _GROUPS: dict[str, Any] = {
     "bytes": ByteSets,
     "regions": RegionTests,
     "near": NearTests,
+}
+# The tests by their names in snapshots.
+PROBES: dict[str, type[ValueProbe]] = {
+    name: probe for probe in (TextProbe, RegionProbe, NearProbe) for name in probe.NAMES
 }
 _EVERY = "every"  # numbers of sets that contain all values
 
