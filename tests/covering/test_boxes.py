@@ -18,10 +18,11 @@ from vedette.covering.key_bounds import real_key
 from vedette.covering.order_labels import FIRST, HIGHEST, LOWEST, OrderLabels
 from vedette.language.ast import Comparator, Filter
 from vedette.language.check import check
-from vedette.language.evaluate import compared, evaluate, value_of
+from vedette.language.evaluate import evaluate, value_of
 from vedette.language.normalform import NormalForm
 from vedette.language.normalise import normalise
 from vedette.language.parser import parse
+from vedette.language.three_valued import compared
 from vedette.schema.keys import ip_key, key, read_ip, split
 from vedette.schema.schema import Schema
 from vedette.schema.types import Kind

@@ -10,18 +10,12 @@ import re2
 import shapely
 
 from vedette.language.ast import Comparator
-from vedette.language.evaluate import compared, value_of
+from vedette.language.evaluate import value_of
 from vedette.language.great_circle import distance
-from vedette.language.normalform import (
-    Conjunction,
-    Elementary,
-    ElementProbe,
-    NearProbe,
-    NormalForm,
-    Probe,
-    RegionProbe,
-    TextProbe,
-)
+from vedette.language.normalform import Conjunction, Elementary, ElementProbe, NormalForm, Probe, TextProbe
+from vedette.language.test_nodes.near import NearProbe
+from vedette.language.test_nodes.within import RegionProbe
+from vedette.language.three_valued import compared
 from vedette.language.valuesets import ValueSet
 from vedette.schema.columns import Column
 from vedette.schema.keys import key

@@ -20,9 +20,10 @@ from vedette.errors import SchemaError
 from vedette.language import ast
 from vedette.language.check import check
 from vedette.language.checked_tree import AndPart, CheckedExpression, NotPart, OrPart, Part, Residual, leaves
-from vedette.language.evaluate import Truth, compared, every, opposite, some, truth, value_of
+from vedette.language.evaluate import truth, value_of
 from vedette.language.parser import parse
 from vedette.language.render import render
+from vedette.language.three_valued import Truth, compared, every, opposite, some
 from vedette.language.variables import inside
 from vedette.schema.schema import Schema
 

@@ -16,8 +16,8 @@ from vedette.errors import FilterError, SchemaError
 from vedette.language.ast import Comparator, Filter, Not
 from vedette.language.check import check
 from vedette.language.checked_tree import AndPart, Residual
-from vedette.language.evaluate import compared, every
 from vedette.language.parser import parse
+from vedette.language.three_valued import compared, every
 from vedette.operators.values import calculated, compare, key
 from vedette.operators.variable_constraints import VariableConstraint, constraint, evaluated
 

@@ -29,9 +29,10 @@ from vedette.language.ast import (
     TruthLiteral,
 )
 from vedette.language.check import check
-from vedette.language.evaluate import compared, evaluate, value_of
+from vedette.language.evaluate import evaluate, value_of
 from vedette.language.join_variables import join_variables
 from vedette.language.parser import parse
+from vedette.language.three_valued import compared
 from vedette.patterns.step_alternatives import StepAlternative, VariableTest, alternatives, shared_variable
 from vedette.schema.schema import Schema
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.seeds import EXAMPLES
 from vedette.errors import NotSupported
-from vedette.language.evaluate import order
+from vedette.language.three_valued import order
 from vedette.patterns.values import coded, partition_keys
 from vedette.schema.columns import Column, PointColumn
 from vedette.schema.encode import encode

@@ -6,7 +6,8 @@ import re
 
 import typer
 
-from vedette.language.literals import MICROSECONDS, duration
+from vedette.language.literals import duration
+from vedette.language.time_units import MICROSECONDS
 
 _LENGTH = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([a-z]+)\s*\Z")
 

@@ -13,7 +13,8 @@ from vedette.filters.explanation import MARKS, Explanation, PartExplanation, cut
 from vedette.filters.origins import NO_ORIGIN, Origin
 from vedette.filters.reasons import Reason, reason
 from vedette.language.checked_tree import AndPart, CheckedExpression, Leaf, NotPart, OrPart, Part, Residual, leaves
-from vedette.language.evaluate import Event, every, opposite, some
+from vedette.language.evaluate import Event
+from vedette.language.three_valued import every, opposite, some
 from vedette.schema.encode import check_event
 
 _COLOURS = {True: "#1a7f37", False: "#cf222e", None: "#9a6700"}

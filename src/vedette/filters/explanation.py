@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from vedette.language.checked_tree import Part
     from vedette.language.distances import Miss
-    from vedette.language.evaluate import Truth
+    from vedette.language.three_valued import Truth
 
 MARKS: Final = {True: "✓", False: "✗", None: "?"}
 _WIDEST: Final = 100

@@ -8,8 +8,9 @@ from typing import Any
 from vedette.language.ast import Comparator, TextPair, directed
 from vedette.language.checked_tree import Atom, Leaf, PairAtom, Residual, TruthPart
 from vedette.language.distances import Miss, between, shown
-from vedette.language.evaluate import Event, Truth, atom_value, truth, value_of, view_of
+from vedette.language.evaluate import Event, atom_value, truth, value_of, view_of
 from vedette.language.render import render
+from vedette.language.three_valued import Truth
 from vedette.schema.paths import lookup
 from vedette.schema.readings import viewer
 from vedette.schema.schema import Schema

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from vedette.errors import FilterError
 from vedette.language import constant_errors
-from vedette.language.checked_tree import AndPart, NotPart, OrPart, Part, Residual, TruthPart
+from vedette.language.checked_tree import AndPart, Atom, NotPart, OrPart, Part, Residual, TruthPart
 from vedette.language.hints import of_another_step
 from vedette.language.infer import inferred
 from vedette.language.subjects import Subject, SubjectNode, named_subject
@@ -207,6 +207,17 @@ class FilterChecker:
             subject.of.span,
             f"write {subject.name} within region 'POLYGON((…))'",
         )
+
+    def place(self, test: ValueTest, operand: Operand, kinds: tuple[Kind, ...]) -> Part:
+        """The atom of a test of a place, which has to be of one of these kinds."""
+        if not isinstance(operand, SubjectNode):
+            return self.residual(test, operand)
+        subject = self.subject(operand)
+        kind = Kind.POINT if subject.type is None else subject.type.kind
+        if kind not in kinds:
+            wanted = " or ".join(each.value for each in kinds)
+            self.fail(f"{subject.name} is {named(Type(kind))}, and within is a test of a {wanted}", operand.span)
+        return Atom(test, test, subject.elements(kind), subject.quantifier)
 
     # ------------------------------------------------------------ what one event cannot decide
 

@@ -20,8 +20,8 @@ from vedette.language.ast import (
     TruthLiteral,
     View,
 )
-from vedette.language.hints import CONNECTIVES, TESTS, shortened
-from vedette.language.lexer import END, NUMBER, STRING
+from vedette.language.hints import CONNECTIVES, shortened
+from vedette.language.lexer import END, NUMBER, STRING, TESTS
 from vedette.language.operands import OPERANDS, OperandOrFilter, OperandParser, dual
 
 _COMPARATORS: Final[Mapping[str, Comparator]] = {

@@ -9,10 +9,6 @@ from typing import Final
 from vedette.language.lexer import BAD, CONTEXTUAL, END, JOIN, NAME, NUMBER, STRING, VARIABLE, Tokens, backticked
 
 CONNECTIVES: Final = ("and", "or")
-TESTS: Final = (
-    *("is", "in", "not", "like", "ilike", "rlike", "matches", "imatches", "contains", "icontains", "startswith"),
-    *("istartswith", "endswith", "iendswith", "fits", "between", "within"),
-)
 _COMPARISONS: Final = frozenset({"=", "==", "!=", "<>", "<", "<=", ">", ">=", "<=>"})
 
 _WRONG_SIGNS: Final = {

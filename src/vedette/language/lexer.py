@@ -22,13 +22,17 @@ _COMMENT: Final = "comment"
 # Never the name of an attribute unless in backticks or next to a dot.
 RESERVED: Final = frozenset({"and", "or", "not", "in", "is", "like", "between", "null", "true", "false"})
 
+# Behind an operand, these begin a test.
+TESTS: Final = (
+    *("is", "in", "not", "like", "ilike", "rlike", "matches", "imatches", "contains", "icontains", "startswith"),
+    *("istartswith", "endswith", "iendswith", "fits", "between", "within"),
+)
 # Contextual keywords: keywords only where the grammar expects them, anywhere else names.
 CONTEXTUAL: Final = frozenset(
     {
-        *("ilike", "rlike", "matches", "imatches", "escape", "contains", "icontains"),
-        *("startswith", "istartswith", "endswith", "iendswith", "fits"),
-        *("exists", "any", "all", "distinct", "from", "unknown"),
-        *("cidr", "within", "region", "box", "point", "of"),
+        *(word for word in TESTS if word not in RESERVED),
+        *("escape", "exists", "any", "all", "distinct", "from", "unknown"),
+        *("cidr", "region", "box", "point", "of"),
         *("timestamp", "date", "ip", "float", "double"),
         *("by", "t"),
     }

@@ -17,6 +17,7 @@ import numpy as np
 from vedette.language import limits
 from vedette.language.hints import shortened
 from vedette.language.syntax import Constant, Region
+from vedette.language.time_units import MICROSECONDS
 from vedette.schema import keys
 
 
@@ -109,14 +110,6 @@ TYPED: Final[Mapping[str, Callable[[str], Constant]]] = {
 
 METRES: Final[Mapping[str, float]] = {"m": 1.0, "km": 1_000.0, "mi": 1_609.344}
 
-MICROSECONDS: Final[Mapping[str, int]] = {
-    **dict.fromkeys(("us",), 1),
-    **dict.fromkeys(("ms",), 1_000),
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1_000_000),
-    **dict.fromkeys(("min", "mins", "minute", "minutes"), 60_000_000),
-    **dict.fromkeys(("h", "hour", "hours"), 3_600_000_000),
-    **dict.fromkeys(("d", "day", "days"), 86_400_000_000),
-}
 _LONGEST: Final = 2**63 - 1
 
 
@@ -140,7 +133,8 @@ def microseconds_since_epoch(moment: dt.datetime) -> int:
 
 def event_pattern_fields(pattern: str) -> int:
     """The number of fields of an event pattern with its alternatives expanded; ValueError if it is invalid."""
-    from vedette.language.documents import PatternError, parse
+    from vedette.language.documents.json_reader import PatternError
+    from vedette.language.documents.pattern_parser import parse
 
     try:
         return sum(len(alternative.fields) for alternative in parse(pattern).alternatives)

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Self, TypeAlias, get_args
 from typing import Literal as OneOf
 
 from vedette.language.render import string
-from vedette.language.syntax import Point, Region, TextKind
+from vedette.language.syntax import TextKind
 from vedette.language.valuesets import AnySet
 from vedette.schema.columns import Column
 
@@ -71,51 +71,6 @@ class TextProbe(ValueProbe):
     def of_fields(cls, fields: Mapping[str, Any]) -> TextProbe:
         """From its pattern."""
         return cls(fields["test"], fields["pattern"], fields.get("ignore_case", False))
-
-
-@dataclass(frozen=True, slots=True)
-class RegionProbe(ValueProbe):
-    """A point inside the region, or a region that intersects it."""
-
-    NAMES = ("region",)
-
-    region: Region
-
-    def phrase(self) -> str:
-        """`within region '…'`."""
-        return f"within region {string(self.region.wkt)}"
-
-    def fields(self) -> dict[str, Any]:
-        """The region as well-known text."""
-        return {"test": "region", "wkt": self.region.wkt}
-
-    @classmethod
-    def of_fields(cls, fields: Mapping[str, Any]) -> RegionProbe:
-        """From well-known text."""
-        return cls(Region(fields["wkt"]))
-
-
-@dataclass(frozen=True, slots=True)
-class NearProbe(ValueProbe):
-    """A point within a great-circle distance of a centre."""
-
-    NAMES = ("near",)
-
-    centre: Point
-    metres: float
-
-    def phrase(self) -> str:
-        """`within 500 m of point(1, 2)`."""
-        return f"within {self.metres:g} m of point({self.centre.x:g}, {self.centre.y:g})"
-
-    def fields(self) -> dict[str, Any]:
-        """The centre and the distance."""
-        return {"test": "near", "x": self.centre.x, "y": self.centre.y, "metres": self.metres}
-
-    @classmethod
-    def of_fields(cls, fields: Mapping[str, Any]) -> NearProbe:
-        """From the centre and the distance."""
-        return cls(Point(fields["x"], fields["y"]), fields["metres"])
 
 
 @dataclass(frozen=True, slots=True)

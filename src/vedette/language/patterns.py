@@ -12,6 +12,7 @@ from vedette.language.cursor import WORDS
 from vedette.language.filters import FilterParser
 from vedette.language.hints import after_step, similar
 from vedette.language.lexer import END, NUMBER
+from vedette.language.time_units import MICROSECONDS
 
 _COMPARATORS: Final = {c.value: c for c in Comparator if c is not Comparator.SAME} | {
     "==": Comparator.EQ,
@@ -266,9 +267,9 @@ class PatternParser(FilterParser):
         number = self.signed_number("a length of time such as 5 min")
         unit_at = self.at
         unit = self.plain_name("a unit of time: us, ms, s, min, h or d")
-        if unit not in literals.MICROSECONDS:
+        if unit not in MICROSECONDS:
             help = "minutes are written as min" if unit == "m" else None
-            raise self.wrong("a unit of time: us, ms, s, min, h or d", literals.MICROSECONDS, at=unit_at, help=help)
+            raise self.wrong("a unit of time: us, ms, s, min, h or d", MICROSECONDS, at=unit_at, help=help)
         return self.checked(lambda _: literals.duration(number, unit), at)
 
     # ------------------------------------------------------------ time conditions

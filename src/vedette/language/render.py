@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from vedette.language import syntax as ast
 from vedette.language.lexer import RESERVED, quote_name
-from vedette.language.literals import MICROSECONDS
+from vedette.language.time_units import MICROSECONDS
 
 # Words that would be parsed as the beginning of something else without backticks.
 _ATTRIBUTE_WORDS: Final = RESERVED | {"exists"}

@@ -216,6 +216,7 @@ def directed(op: Comparator, wanted: bool) -> Comparator:
 # ---------------------------------------------------------------- tests and calls
 
 TextKind: TypeAlias = OneOf["like", "contains", "startswith", "endswith", "matches", "fits"]
+PER_CONSTANT: Final = 0.01  # the cost of each constant in a list
 
 
 class Evidence(NamedTuple):
@@ -247,6 +248,11 @@ class FilterLeaf:
         """The same of other operands."""
         return replace(self, **{name: change(getattr(self, name)) for name in self.OPERANDS})
 
+    @property
+    def cost(self) -> float:
+        """What it costs to decide it for an event, roughly, where a plain test costs 1."""
+        return 1.0
+
     def conjuncts(self) -> tuple[FilterLeaf, ...]:
         """Simpler conditions whose AND means the same; itself if there are none."""
         return (self,)
@@ -265,6 +271,11 @@ class Call(FilterLeaf):
     name: str
     arguments: tuple[Operand, ...]
     span: Span = span_field()
+
+    @property
+    def cost(self) -> float:
+        """It runs somebody's code."""
+        return 50.0
 
     def operands(self) -> tuple[Operand, ...]:
         """Its arguments."""

@@ -30,8 +30,10 @@ from vedette.language.checked_tree import (
     Residual,
     TruthPart,
 )
-from vedette.language.normalform import ElementProbe, NearProbe, Probe, RegionProbe
+from vedette.language.normalform import ElementProbe, Probe
 from vedette.language.parser import parse_filter
+from vedette.language.test_nodes.near import NearProbe
+from vedette.language.test_nodes.within import RegionProbe
 from vedette.language.truth_sets import truth_set
 from vedette.language.valuesets import ValueSet, complement, intersection, of_intervals
 from vedette.meeting.allowed_values import AllowedValues, Area, Disc, Elements, Values

@@ -18,7 +18,7 @@ from typing import Any, Final
 import orjson
 
 from vedette.language.ast import Comparator, Point
-from vedette.language.evaluate import Truth, compared
+from vedette.language.three_valued import Truth, compared
 from vedette.language.type_families import ADDRESS, BOOLEAN, NUMBER, TEXT, TIME, family, parsed
 from vedette.schema.keys import INT_MAX, INT_MIN, at_least
 from vedette.schema.types import Kind

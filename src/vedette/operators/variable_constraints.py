@@ -28,9 +28,9 @@ from vedette.language.ast import (
     View,
 )
 from vedette.language.check import check
-from vedette.language.evaluate import Truth, every, opposite, some
 from vedette.language.render import render
 from vedette.language.subjects import attribute_of, named_subject
+from vedette.language.three_valued import Truth, every, opposite, some
 from vedette.language.variables import inside
 from vedette.operators.values import calculated, compare
 from vedette.schema.keys import read

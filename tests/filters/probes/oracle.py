@@ -13,7 +13,9 @@ import shapely
 
 from vedette.filters.probes import TokenSets
 from vedette.language.likes import LikeWildcard, pieces
-from vedette.language.normalform import Elementary, ElementProbe, NearProbe, RegionProbe, TextProbe
+from vedette.language.normalform import Elementary, ElementProbe, TextProbe
+from vedette.language.test_nodes.near import NearProbe
+from vedette.language.test_nodes.within import RegionProbe
 from vedette.language.valuesets import ValueSet
 from vedette.schema.columns import TextColumn
 

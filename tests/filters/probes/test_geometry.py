@@ -15,7 +15,8 @@ from vedette.filters.probes import geometry
 from vedette.filters.probes.geometry import NearTests, Points, RegionTests, great_circle, wrapped
 from vedette.filters.probes.test_pairs import PairsOfTests
 from vedette.language.ast import Point, Region
-from vedette.language.normalform import NearProbe, RegionProbe
+from vedette.language.test_nodes.near import NearProbe
+from vedette.language.test_nodes.within import RegionProbe
 
 RADIUS = 6_371_008.8
 small = st.integers(-4, 4)

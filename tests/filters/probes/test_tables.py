@@ -17,7 +17,9 @@ from tests.filters.probes.oracle import as_sets, text_column, token_holds
 from vedette.errors import NotSupported
 from vedette.filters.probes import ProbeTable, from_spec, to_spec
 from vedette.language.ast import Point, Region
-from vedette.language.normalform import Elementary, ElementProbe, NearProbe, RegionProbe, TextProbe
+from vedette.language.normalform import Elementary, ElementProbe, TextProbe
+from vedette.language.test_nodes.near import NearProbe
+from vedette.language.test_nodes.within import RegionProbe
 from vedette.language.valuesets import Interval, ValueSet
 from vedette.schema.columns import Column, ColumnData, KeyColumn, ListColumn, PointColumn, RegionColumn
 from vedette.schema.types import INT, IP, POINT, REGION, STRING, Kind, Type

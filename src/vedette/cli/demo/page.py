@@ -15,7 +15,7 @@ from vedette.cli.demo.demo_findings import DayCount, DemoCase, DemoFindings
 from vedette.cli.demo.heatmap import Heatmap
 from vedette.cli.match_job import JobTally
 from vedette.filters.explanation import PartExplanation
-from vedette.language.evaluate import Truth
+from vedette.language.three_valued import Truth
 
 _MARKS: dict[Truth, str] = {
     True: '<span class="mark-yes">✓</span>',

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from vedette.filters.probes.test_pairs import Arrays, PairsOfTests, crossed, frozen, joined, no_holds, pack, unpack
 from vedette.language.great_circle import EARTH_RADIUS, distance
-from vedette.language.normalform import NearProbe, RegionProbe
+from vedette.language.test_nodes.near import NearProbe
+from vedette.language.test_nodes.within import RegionProbe
 from vedette.lazy import once
 
 # Candidates that are examined at a time, whatever the number of values: it bounds the memory.

@@ -15,7 +15,9 @@ from vedette.filters.probes.geometry import NearTests, RegionTests
 from vedette.filters.probes.intervals import ByteSets, KeySets
 from vedette.filters.probes.test_pairs import Arrays, PairsOfTests, crossed, frozen, joined, named, no_holds, part_of
 from vedette.filters.probes.text_tests import TextTests
-from vedette.language.normalform import NearProbe, RegionProbe, TextProbe, ValueProbe
+from vedette.language.normalform import TextProbe, ValueProbe
+from vedette.language.test_nodes.near import NearProbe
+from vedette.language.test_nodes.within import RegionProbe
 from vedette.language.valuesets import ValueSet
 from vedette.schema.types import Kind
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from vedette.language.checked_tree import Atom, PairAtom, Part, TruthPart
-from vedette.language.checker import FilterChecker
 from vedette.language.distances import Miss, nearest, shown_literal
-from vedette.language.evaluate import Truth, compared
 from vedette.language.render import constant, render
 from vedette.language.subjects import SubjectNode
 from vedette.language.syntax import (
@@ -27,12 +25,16 @@ from vedette.language.syntax import (
     directed,
     span_field,
 )
+from vedette.language.three_valued import Truth, compared
 from vedette.language.type_families import FAMILY_OF_KIND, family, named, shown
 from vedette.language.value_bounds import Bound, Bounds, Values, constant_of, equal, from_low, to_high
 from vedette.language.valuesets import NOTHING, NULL, PRESENT, complement, union
 from vedette.schema.columns import Column
 from vedette.schema.keys import above, at_least
 from vedette.schema.types import INT, Kind, Type
+
+if TYPE_CHECKING:
+    from vedette.language.checker import FilterChecker
 
 
 @dataclass(frozen=True, slots=True)

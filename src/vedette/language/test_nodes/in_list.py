@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vedette.language.checked_tree import Atom, Part
-from vedette.language.checker import FilterChecker
 from vedette.language.distances import Miss, nearest, shown_literal
-from vedette.language.evaluate import Truth, compared, some
 from vedette.language.render import constant, render
 from vedette.language.subjects import SubjectNode
-from vedette.language.syntax import Comparator, Evidence, Literal, Operand, Span, ValueTest, span_field
+from vedette.language.syntax import PER_CONSTANT, Comparator, Evidence, Literal, Operand, Span, ValueTest, span_field
+from vedette.language.three_valued import Truth, compared, some
 from vedette.language.value_bounds import Bounds, Values
 from vedette.language.valuesets import NOTHING, complement, of_intervals
 from vedette.schema.columns import Column
 from vedette.schema.keys import LOWEST, above, at_least
 from vedette.schema.types import Kind
+
+if TYPE_CHECKING:
+    from vedette.language.checker import FilterChecker
 
 _SHOWN = 6  # constants in a message
 
@@ -35,6 +37,11 @@ class In(ValueTest):
     def words(self) -> tuple[str, str]:
         """Its text."""
         return render(self.operand), f"in ({', '.join(constant(item.value) for item in self.items)})"
+
+    @property
+    def cost(self) -> float:
+        """It grows with the list."""
+        return 1.0 + PER_CONSTANT * len(self.items)
 
     def evidence(self) -> Iterator[Evidence]:
         """The operand has the type of the constants."""

@@ -6,21 +6,23 @@ import functools
 import ipaddress
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from typing import Literal as OneOf
 
 from vedette.language.checked_tree import Atom, Part
-from vedette.language.checker import FilterChecker
 from vedette.language.constant_errors import refusal
-from vedette.language.evaluate import Truth, address_number
 from vedette.language.render import render, string
 from vedette.language.subjects import SubjectNode
-from vedette.language.syntax import Evidence, Operand, Span, ValueTest, span_field
+from vedette.language.syntax import PER_CONSTANT, Evidence, Operand, Span, ValueTest, span_field
+from vedette.language.three_valued import Truth, address_number
 from vedette.language.type_families import named
 from vedette.language.value_bounds import Values
 from vedette.language.valuesets import complement, of_intervals
 from vedette.schema.keys import LOWEST, above, ip_key
 from vedette.schema.types import Kind
+
+if TYPE_CHECKING:
+    from vedette.language.checker import FilterChecker
 
 _SHOWN = 6  # networks in a message
 
@@ -41,6 +43,11 @@ class InNetwork(ValueTest):
         """Its text."""
         networks = [string(network) for network in self.networks]
         return render(self.operand), "in cidr " + (networks[0] if len(networks) == 1 else f"({', '.join(networks)})")
+
+    @property
+    def cost(self) -> float:
+        """It grows with the list."""
+        return 1.0 + PER_CONSTANT * len(self.networks)
 
     def evidence(self) -> Iterator[Evidence]:
         """The operand is an address."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from vedette.language.checked_tree import Atom, Part
-from vedette.language.checker import FilterChecker
-from vedette.language.evaluate import Truth
 from vedette.language.render import render
 from vedette.language.subjects import SubjectNode
 from vedette.language.syntax import Operand, QuantifiedAttribute, Span, ValueTest, span_field
+from vedette.language.three_valued import Truth
 from vedette.language.value_bounds import Values
 from vedette.language.valuesets import NULL, PRESENT
 from vedette.schema.types import Kind
+
+if TYPE_CHECKING:
+    from vedette.language.checker import FilterChecker
 
 
 @dataclass(frozen=True, slots=True)

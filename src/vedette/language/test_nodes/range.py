@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from vedette.language.checked_tree import AndPart, Atom, Part
-from vedette.language.checker import FilterChecker
 from vedette.language.distances import Miss, nearest, shown_literal
-from vedette.language.evaluate import Truth, compared, every
 from vedette.language.render import render
 from vedette.language.subjects import SubjectNode
 from vedette.language.syntax import (
@@ -23,11 +21,15 @@ from vedette.language.syntax import (
     span_field,
 )
 from vedette.language.test_nodes.comparison import Comparison
+from vedette.language.three_valued import Truth, compared, every
 from vedette.language.value_bounds import Bounds, Values, between, constant_of, from_low, to_high
 from vedette.language.valuesets import NOTHING, complement
 from vedette.schema.columns import Column
 from vedette.schema.keys import above, at_least
 from vedette.schema.types import Kind
+
+if TYPE_CHECKING:
+    from vedette.language.checker import FilterChecker
 
 
 @dataclass(frozen=True, slots=True)

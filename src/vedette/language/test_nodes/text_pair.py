@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Final, TypeAlias, get_args
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, get_args
 from typing import Literal as OneOf
 
 from vedette.language.checked_tree import Atom, Part
-from vedette.language.checker import FilterChecker
 from vedette.language.render import render
 from vedette.language.syntax import Comparator, Literal, Span, Test, View, span_field
 from vedette.language.test_nodes.comparison import Comparison
 from vedette.schema.columns import Column
 from vedette.schema.types import INT
+
+if TYPE_CHECKING:
+    from vedette.language.checker import FilterChecker
 
 PairKind: TypeAlias = OneOf["contains", "startswith", "endswith"]
 PAIR_KINDS: Final[tuple[PairKind, ...]] = get_args(PairKind)

@@ -6,13 +6,11 @@ import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from vedette.language.checked_tree import Atom, Part
-from vedette.language.checker import FilterChecker
 from vedette.language.constant_errors import refusal
 from vedette.language.distances import shown_literal
-from vedette.language.evaluate import Truth
 from vedette.language.likes import ESCAPE, LikeWildcard, escaped, pattern_of, pieces
 from vedette.language.literals import check_like, event_pattern_fields, regex_instructions
 from vedette.language.normalform import TextProbe
@@ -30,10 +28,16 @@ from vedette.language.syntax import (
     span_field,
 )
 from vedette.language.test_nodes.comparison import Comparison
+from vedette.language.three_valued import Truth
 from vedette.language.type_families import example, named, not_text, shown
 from vedette.language.value_bounds import Values, equal, prefixed
 from vedette.language.valuesets import NOTHING, PRESENT, ValueSet, complement
 from vedette.schema.types import Kind, Type
+
+if TYPE_CHECKING:
+    from vedette.language.checker import FilterChecker
+
+_COSTS: Final = {"matches": 5.0, "contains": 2.0, "endswith": 2.0, "like": 2.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,11 @@ class TextTest(ValueTest):
         word = ("i" if self.ignore_case else "") + self.kind
         escape = f" escape {string(self.escape)}" if self.kind == "like" and self.escape != "\\" else ""
         return render(self.operand), f"{word} {constant(self.pattern.value)}{escape}"
+
+    @property
+    def cost(self) -> float:
+        """What looks into the whole text costs more."""
+        return _COSTS.get(self.kind, 1.0)
 
     # ------------------------------------------------------------ types
 
@@ -178,7 +187,7 @@ def text_holds(kind: str, pattern: str, value: str, *, escape: str, ignore_case:
 
 
 def _event_pattern(pattern: str, text: str) -> bool:
-    from vedette.language.documents import fits_text
+    from vedette.language.documents.document_match import fits_text
 
     return fits_text(pattern, text)
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from vedette.language.checked_tree import Atom, Part
-from vedette.language.checker import FilterChecker
+from vedette.language.checked_tree import Part
 from vedette.language.constant_errors import refusal
-from vedette.language.evaluate import Truth
-from vedette.language.normalform import RegionProbe
+from vedette.language.normalform import ValueProbe
 from vedette.language.render import render, string
-from vedette.language.subjects import SubjectNode
 from vedette.language.syntax import Evidence, Operand, Region, Span, ValueTest, span_field
-from vedette.language.type_families import named
+from vedette.language.three_valued import Truth
 from vedette.schema.keys import read
-from vedette.schema.types import Kind, Type
+from vedette.schema.types import Kind
+
+if TYPE_CHECKING:
+    from vedette.language.checker import FilterChecker
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,11 @@ class Within(ValueTest):
         """Its text."""
         return render(self.operand), f"within region {string(self.region.wkt)}"
 
+    @property
+    def cost(self) -> float:
+        """Places are dear."""
+        return 5.0
+
     def evidence(self) -> Iterator[Evidence]:
         """The operand is a point."""
         yield Evidence(self.operand, None, Kind.POINT)
@@ -44,7 +49,7 @@ class Within(ValueTest):
         reason = refusal(_shape, self.region.wkt)
         if reason is not None:
             checker.fail(reason, self.span)
-        return place_atom(self, self.operand, checker, (Kind.POINT, Kind.REGION))
+        return checker.place(self, self.operand, (Kind.POINT, Kind.REGION))
 
     def holds(self, value: Any) -> Truth:
         """By Shapely, unprepared."""
@@ -69,13 +74,23 @@ def _shape(wkt: str) -> Any:
     return read(Kind.REGION, wkt)
 
 
-def place_atom(test: ValueTest, operand: Operand, checker: FilterChecker, kinds: tuple[Kind, ...]) -> Part:
-    """The atom of a test of a place, which has to be of one of these kinds."""
-    if not isinstance(operand, SubjectNode):
-        return checker.residual(test, operand)
-    subject = checker.subject(operand)
-    kind = Kind.POINT if subject.type is None else subject.type.kind
-    if kind not in kinds:
-        wanted = " or ".join(each.value for each in kinds)
-        checker.fail(f"{subject.name} is {named(Type(kind))}, and within is a test of a {wanted}", operand.span)
-    return Atom(test, test, subject.elements(kind), subject.quantifier)
+@dataclass(frozen=True, slots=True)
+class RegionProbe(ValueProbe):
+    """A point inside the region, or a region that intersects it."""
+
+    NAMES = ("region",)
+
+    region: Region
+
+    def phrase(self) -> str:
+        """`within region '…'`."""
+        return f"within region {string(self.region.wkt)}"
+
+    def fields(self) -> dict[str, Any]:
+        """The region as well-known text."""
+        return {"test": "region", "wkt": self.region.wkt}
+
+    @classmethod
+    def of_fields(cls, fields: Mapping[str, Any]) -> RegionProbe:
+        """From well-known text."""
+        return cls(Region(fields["wkt"]))
