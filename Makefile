@@ -5,21 +5,26 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo check figures modules test test-connectors test-kafka test-kills test-tables test-thorough bench bench-peers bench-service bench-spark experiments lint maven quick-java setup clean torture \
+.PHONY: demo check figures interpreted modules test test-connectors test-kafka test-kills test-tables test-thorough bench bench-peers bench-service bench-spark experiments lint maven quick-java setup clean torture \
         warm-kernels warm-numbers warm-texts
 
 demo: $(VENV)/.demo-installed
 	@$(BIN)/vedette demo
 
 test: setup
-	@$(MAKE) --no-print-directory -j 3 quick-java warm-kernels lint
+	@$(MAKE) --no-print-directory -j 3 -O quick-java warm-kernels lint interpreted
 	@$(BIN)/python -m pytest -n 2 --dist worksteal
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m interpreted
+
+# Tests of kernels once more, not compiled. Only their files are read: to read all takes as long as to run these.
+interpreted: setup
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -p no:cacheprovider -m interpreted \
+	  $$(grep -rl --include='test_*.py' 'mark\.interpreted' tests)
 
 # What can be known in three minutes: style, types, layers, and the tests that need no Spark, service or browser.
 check: setup
-	@$(MAKE) --no-print-directory -j 2 warm-kernels lint
-	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark and not service and not browser"
+	@$(MAKE) --no-print-directory -j 3 -O warm-kernels lint
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark and not service and not browser" \
+	  --ignore=tests/spark --ignore=tests/service --ignore=tests/browser
 
 # The page of figures about the source, docs/contributing/figures.md; TIME="check test" measures those two before.
 figures: setup
