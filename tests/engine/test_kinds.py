@@ -37,21 +37,6 @@ BY_KIND = {
 }
 OF_A_SET = {"is_plain", "patterns", "wants"}  # other things have these names, too
 SETS = {"alone", "engine", "given", "subscriptions"}
-# Spark sends filters, operators' filters and patterns to workers in forms of their own.
-ON_SPARK = {
-    "cli/on_spark/match.py",
-    "cli/on_spark/train.py",
-    "spark/engines.py",
-    "spark/dataframe_match.py",
-    "spark/patterns/frames.py",
-    "spark/dataframe_training.py",
-    "spark/patterns/sets.py",
-    "spark/patterns/survey.py",
-    "spark/pipeline/content_checks.py",
-    "spark/engine_versions.py",
-}
-
-
 # Its database says of which kind each is: those that subscribe to offers are told by the market, which makes what an
 # offer meets durable along with the offer, and only a pattern has a machine to be shown.
 IN_THE_SERVICE = {"service/http/inspection_routes.py", "service/subscription_registry.py"}
@@ -99,8 +84,7 @@ def asking() -> dict[str, list[str]]:
 
 
 def test_no_host_asks_which_kind_a_subscription_is() -> None:
-    elsewhere = ON_SPARK | IN_THE_SERVICE
-    assert {place: asked for place, asked in asking().items() if place not in elsewhere} == {}
+    assert {place: asked for place, asked in asking().items() if place not in IN_THE_SERVICE} == {}
 
 
 @pytest.mark.parametrize(

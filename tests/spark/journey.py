@@ -62,7 +62,7 @@ def seen_by_workers(spark: SparkSession, frame: DataFrame) -> list[list[object]]
     shipped = ship(compiled(), spark)
 
     def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        matcher = opened(shipped)
+        matcher = opened(shipped).filters
         for batch in batches:
             matcher.match_rows(batch)
         lines = [line.split() for line in Path("/proc/self/maps").read_text().splitlines()]

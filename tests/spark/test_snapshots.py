@@ -59,7 +59,7 @@ def test_a_local_session_maps_the_drivers_folder(spark: SparkSession, cache: Pat
     shipped = ship(matcher, spark)
     assert shipped.file is None
     assert shipped.version == matcher.version
-    assert opened(shipped).match(EVENT) == ["s0"]
+    assert opened(shipped).filters.match(EVENT) == ["s0"]
     assert opened(shipped) is opened(shipped)
     assert folders(cache) == [Path(shipped.folder).name]
 
@@ -79,7 +79,7 @@ def test_two_layouts_of_the_same_subscriptions_do_not_get_mixed_up(spark: SparkS
     subscriptions.add("s0", "price > 100")
     shipped = [ship(subscriptions.compile(index), spark) for index in ("clusters", "tree")]
     assert shipped[0].version == shipped[1].version
-    assert [opened(one).index for one in shipped] == ["clusters", "tree"]
+    assert [opened(one).filters.index for one in shipped] == ["clusters", "tree"]
 
 
 def test_what_travels_with_a_task_is_tiny(spark: SparkSession, cache: Path) -> None:
@@ -88,7 +88,7 @@ def test_what_travels_with_a_task_is_tiny(spark: SparkSession, cache: Path) -> N
 
 def test_tasks_map_it_too(spark: SparkSession, cache: Path) -> None:
     shipped = ship(compiled(), spark)
-    found = spark.sparkContext.parallelize(range(4), 4).map(lambda _: opened(shipped).match(EVENT)).collect()
+    found = spark.sparkContext.parallelize(range(4), 4).map(lambda _: opened(shipped).filters.match(EVENT)).collect()
     assert found == [["s0"]] * 4
 
 
@@ -101,7 +101,7 @@ def test_a_folder_that_is_gone_is_said_so_and_comes_back_with_the_next_ship(spar
         host_cache.prune(cache, newest=0, enough=0)
     with pytest.raises(SnapshotError, match=r"is gone or damaged\nHint: match again"):
         opened(shipped)
-    assert opened(ship(matcher, spark)).match(EVENT) == ["s0"]
+    assert opened(ship(matcher, spark)).filters.match(EVENT) == ["s0"]
 
 
 def test_one_of_which_a_file_was_cleared_away_is_saved_anew(spark: SparkSession, cache: Path) -> None:
@@ -113,7 +113,7 @@ def test_one_of_which_a_file_was_cleared_away_is_saved_anew(spark: SparkSession,
         with pytest.raises(SnapshotError, match="gone or damaged"):
             opened(first)
         assert ship(each, spark) == first
-        assert opened(first).match(EVENT) == ["s0"]
+        assert opened(first).filters.match(EVENT) == ["s0"]
 
 
 # ---------------------------------------------------------------- other hosts
@@ -130,12 +130,12 @@ def arrived(matcher: Matcher, folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_an_archive_is_unpacked_once_and_mapped(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shipped = arrived(compiled(), tmp_path / "host", monkeypatch)
-    assert opened(shipped).match(EVENT) == ["s0"]
+    assert opened(shipped).filters.match(EVENT) == ["s0"]
     assert folders(cache) == [f"{shipped.version}-x"]
     inode = (cache / f"{shipped.version}-x" / MANIFEST).stat().st_ino
     opened.cache_clear()
     (tmp_path / "host" / "it.tar").unlink()
-    assert opened(shipped).match(EVENT) == ["s0"]
+    assert opened(shipped).filters.match(EVENT) == ["s0"]
     assert (cache / f"{shipped.version}-x" / MANIFEST).stat().st_ino == inode
 
 
@@ -143,17 +143,17 @@ def test_a_copy_of_which_a_file_was_cleared_away_is_unpacked_again(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shipped = arrived(compiled(), tmp_path / "host", monkeypatch)
-    assert opened(shipped).match(EVENT) == ["s0"]
+    assert opened(shipped).filters.match(EVENT) == ["s0"]
     (cache / f"{shipped.version}-x" / "owner.npy").unlink()
     opened.cache_clear()
-    assert opened(shipped).match(EVENT) == ["s0"]
+    assert opened(shipped).filters.match(EVENT) == ["s0"]
     assert (cache / f"{shipped.version}-x" / "owner.npy").exists()
 
 
 def _open_in_another_process(cache: str, archives: str, shipped: ShippedSnapshot, answers: Any) -> None:
     os.environ[host_cache.PLACE] = cache
     SparkFiles.get = classmethod(lambda _, name: f"{archives}/{name}")  # type: ignore[method-assign, assignment]
-    matcher = opened(shipped)
+    matcher = opened(shipped).filters
     with open("/proc/self/maps") as maps:
         mapped = sorted({line.split()[4] for line in maps if "records.arrow" in line})
     answers.put((matcher.match(EVENT), mapped))
@@ -302,14 +302,14 @@ def test_what_was_not_used_for_longest_is_taken_away(cache: Path) -> None:
 
 def test_what_somebody_holds_stays(cache: Path) -> None:
     saved(cache, *"abc")
-    matcher = host_cache.held_matcher(cache / "a")
+    held = host_cache.held(cache / "a")
     os.utime(cache / "a", (0, 0))
     with host_cache.exclusive_access(cache):
         host_cache.prune(cache, newest=0, enough=0)
     assert folders(cache) == ["a"]
-    assert matcher is not None
-    assert matcher.match(EVENT) == ["s0"]
-    del matcher
+    assert held is not None
+    assert held.filters.match(EVENT) == ["s0"]
+    del held
     gc.collect()
     with host_cache.exclusive_access(cache):
         host_cache.prune(cache, newest=0, enough=0)
@@ -318,7 +318,7 @@ def test_what_somebody_holds_stays(cache: Path) -> None:
 
 def test_use_makes_it_new_again(cache: Path) -> None:
     saved(cache, *"abc")
-    assert host_cache.held_matcher(cache / "a") is not None
+    assert host_cache.held(cache / "a") is not None
     gc.collect()
     with host_cache.exclusive_access(cache):
         host_cache.prune(cache, newest=1, enough=0)
@@ -339,7 +339,7 @@ def test_a_copy_is_verified_once_for_all_workers_of_a_host(
     for number in range(20_000):
         subscriptions.add(str(number), f"n = {number}")
     shipped = arrived(subscriptions.compile("scan"), tmp_path / "host", monkeypatch)
-    assert len(opened(shipped)) == 20_000
+    assert len(opened(shipped).filters) == 20_000
     file = cache / Path(shipped.folder).name / "records.arrow"
     content = bytearray(file.read_bytes())
     content[len(content) // 2 + 5000] ^= 1
@@ -361,7 +361,7 @@ def test_one_that_is_taken_away_again_and_again_is_an_error(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shipped = arrived(compiled(), tmp_path / "host", monkeypatch)
-    monkeypatch.setattr(snapshots.host_cache, "held_matcher", lambda folder, verified: None)
+    monkeypatch.setattr(snapshots.host_cache, "held", lambda folder, verified: None)
     with pytest.raises(SnapshotError, match=r"taken away 3 times.*\nHint"):
         opened(shipped)
 

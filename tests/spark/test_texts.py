@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from vedette.engine import slicing
+from vedette.engine.snapshot import SavedEngine
 from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import NotSupported
 from vedette.filters.matcher import Matcher
@@ -29,19 +30,21 @@ from vedette.spark.texts import (
 
 
 @pytest.fixture
-def shipped(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[ShippedSnapshot, Matcher]]:
+def shipped(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[ShippedSnapshot, SavedEngine]]:
     """Matchers that are opened without a file."""
-    known: dict[ShippedSnapshot, Matcher] = {}
+    known: dict[ShippedSnapshot, SavedEngine] = {}
     monkeypatch.setattr(quick, "opened", known.__getitem__)
     quick.labels_kept.cache_clear()
     yield known
     quick.labels_kept.cache_clear()
 
 
-def texts(known: dict[ShippedSnapshot, Matcher], subs: Subscriptions, *batches: Any, **options: Any) -> list[pa.Array]:
-    matcher = subs.compile()
+def texts(
+    known: dict[ShippedSnapshot, SavedEngine], subs: Subscriptions, *batches: Any, **options: Any
+) -> list[pa.Array]:
+    matcher = subs.compile_filters()
     one = ShippedSnapshot(matcher.version, "", None)
-    known[one] = matcher
+    known[one] = SavedEngine(matcher)
     names = options.pop("names", ("n",))
     task = Task(one, names, options.get("subscribers", False), needs_escapes(matcher), options.get("width"))
     return list(matching(pickle.loads(pickle.dumps(task)))(iter(batches)))  # noqa: S301 - our own
@@ -54,14 +57,14 @@ def _counting(*ids: str) -> Subscriptions:
     return subs
 
 
-def test_one_text_for_every_event(shipped: dict[ShippedSnapshot, Matcher]) -> None:
+def test_one_text_for_every_event(shipped: dict[ShippedSnapshot, SavedEngine]) -> None:
     (found,) = texts(shipped, _counting("a", "bc"), pa.array([0, None, 1, -1]), pa.array([7]))
     assert found.to_pylist() == ["a", None, f"a{SEPARATOR}bc", None, f"a{SEPARATOR}bc"]
     found.validate(full=True)
     assert found.type == pa.string()
 
 
-def test_labels_of_one_width(shipped: dict[ShippedSnapshot, Matcher]) -> None:
+def test_labels_of_one_width(shipped: dict[ShippedSnapshot, SavedEngine]) -> None:
     (found,) = texts(shipped, _counting("a", "bc"), pa.array([0, None, 1, 0.5]), width=3)
     assert found.to_pylist() == [b"a  ", None, b"a  bc ", b"\x1dattribute 'n': 0.5 is not a whole number"]
     found.validate(full=True)
@@ -70,7 +73,7 @@ def test_labels_of_one_width(shipped: dict[ShippedSnapshot, Matcher]) -> None:
 
 @pytest.mark.parametrize(("most", "sizes"), [(95, [90, 10]), (1000, [100]), (5, [10] * 10)])
 def test_batches_are_matched_together(
-    shipped: dict[ShippedSnapshot, Matcher], monkeypatch: pytest.MonkeyPatch, most: int, sizes: list[int]
+    shipped: dict[ShippedSnapshot, SavedEngine], monkeypatch: pytest.MonkeyPatch, most: int, sizes: list[int]
 ) -> None:
     seen: list[int] = []
     real = quick._Worker.texts
@@ -88,25 +91,25 @@ def test_batches_are_matched_together(
     ]
 
 
-def test_several_columns_come_as_tuples(shipped: dict[ShippedSnapshot, Matcher]) -> None:
+def test_several_columns_come_as_tuples(shipped: dict[ShippedSnapshot, SavedEngine]) -> None:
     subs = Subscriptions({"n": "int", "s": "string"})
     subs.add("both", "n = 1 and s = 'x'")
     found = texts(shipped, subs, (pa.array([1, 1]), pa.array(["x", "y"])), names=("n", "s"))
     assert found[0].to_pylist() == ["both", None]
 
 
-def test_subscribers_stand_beside_ids(shipped: dict[ShippedSnapshot, Matcher]) -> None:
+def test_subscribers_stand_beside_ids(shipped: dict[ShippedSnapshot, SavedEngine]) -> None:
     (found,) = texts(shipped, _counting("a", "bc"), pa.array([1]), subscribers=True)
     assert found.to_pylist() == [f"a{SEPARATOR}bc{BETWEEN}owner 1"]
 
 
-def test_what_means_something_is_escaped(shipped: dict[ShippedSnapshot, Matcher]) -> None:
+def test_what_means_something_is_escaped(shipped: dict[ShippedSnapshot, SavedEngine]) -> None:
     (found,) = texts(shipped, _counting("a\x1fb\x1b", "c"), pa.array([1]))
     assert found.to_pylist() == [f"a\x1bsb\x1be{SEPARATOR}c"]
     assert next(iter(ESCAPES)) == "\x1b"  # else what it stands for would be escaped again
 
 
-def test_events_that_break_the_schema(shipped: dict[ShippedSnapshot, Matcher]) -> None:
+def test_events_that_break_the_schema(shipped: dict[ShippedSnapshot, SavedEngine]) -> None:
     subs = Subscriptions({"n": "int"})
     subs.add("all", "true")
     subs.add("some", "n > 1")
@@ -115,7 +118,7 @@ def test_events_that_break_the_schema(shipped: dict[ShippedSnapshot, Matcher]) -
 
 
 def test_slices_and_parts_are_small_where_there_are_many_matches(
-    shipped: dict[ShippedSnapshot, Matcher], monkeypatch: pytest.MonkeyPatch
+    shipped: dict[ShippedSnapshot, SavedEngine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     events = pa.array([number % 50 for number in range(5000)])
     subs = _counting(*(f"subscription {number}" for number in range(40)))
@@ -140,7 +143,7 @@ def test_slices_and_parts_are_small_where_there_are_many_matches(
 
 
 def test_an_event_with_more_text_than_arrow_holds(
-    shipped: dict[ShippedSnapshot, Matcher], monkeypatch: pytest.MonkeyPatch
+    shipped: dict[ShippedSnapshot, SavedEngine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(quick, "_LONGEST", 100)
     assert texts(shipped, _counting("a" * 100), pa.array([1]))[0].to_pylist() == ["a" * 100]
@@ -148,7 +151,7 @@ def test_an_event_with_more_text_than_arrow_holds(
         texts(shipped, _counting("a" * 50, "b" * 50), pa.array([1]))
 
 
-def test_no_subscriptions(shipped: dict[ShippedSnapshot, Matcher]) -> None:
+def test_no_subscriptions(shipped: dict[ShippedSnapshot, SavedEngine]) -> None:
     (found,) = texts(shipped, Subscriptions({"n": "int"}), pa.array([1, 2]))
     assert found.to_pylist() == [None, None]
     assert texts(shipped, _counting("a")) == []

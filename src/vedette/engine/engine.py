@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import datetime as dt
 import hashlib
 from collections import Counter
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from vedette.covering.matcher import Savings
     from vedette.engine.live import LiveEngine
     from vedette.engine.offers import OfferBook
+    from vedette.engine.pattern_shards import PatternSet, ShardOptions
     from vedette.engine.stream import Stream
     from vedette.filters.explanation import Explanation
     from vedette.filters.subscription_set import SubscriptionKind, SubscriptionSet
@@ -100,6 +102,7 @@ class Engine:
         self.call_places = self._none
         self.pattern_places: dict[int, int] = {}
         self.want_places: Mapping[str, int] = {}
+        self.places: Mapping[str, int] = {} if places is None else places  # of all that are not plain filters
         self.calls: OperatorMatcher | None = None
         if self.is_plain:
             if like is not None and like.is_plain:
@@ -247,6 +250,12 @@ class Engine:
         return self._view.columns
 
     @property
+    def columns_for_calls(self) -> tuple[Column, ...]:
+        """Those that filters with operators read, and plain ones do not."""
+        plain = set(self.filters.view.columns)
+        return tuple(column for column in self.columns if column not in plain)
+
+    @property
     def calls_operators(self) -> bool:
         """Whether some filter, or some step or feature of a pattern, calls operators."""
         return bool(self._callers)
@@ -283,6 +292,46 @@ class Engine:
         whose = [others[id_].subscriber for id_ in self.ids.take(pa.array(places)).to_pylist()]
         order = np.argsort(np.concatenate([self.filter_places, places]))
         return pa.concat_arrays([plain, pa.array(whose, plain.type)]).take(pa.array(order))
+
+    @property
+    def offered_to(self) -> str | None:
+        """The id of a subscription to offers; None if there is none."""
+        return next(iter(self.wants), None)
+
+    def with_model(self, model: Model) -> Engine:
+        """The same engine, with what another model has learned."""
+        made = copy.copy(self)
+        made.model = model
+        return made
+
+    def sharded(self, options: ShardOptions) -> PatternSet:
+        """The patterns, as shards follow them that get events by their keys."""
+        from vedette.engine.pattern_shards import PatternSet
+
+        return PatternSet.of(self._patterns.values(), self.schema, options, self.model)
+
+    @property
+    def unknown_keys(self) -> tuple[str, ...]:
+        """The attributes that patterns join or partition by, and that the schema does not have."""
+        from vedette.engine.pattern_shards import unknown_keys
+
+        return unknown_keys(self._patterns.values(), self.schema)
+
+    def learning(self, calling: Calling) -> Engine:
+        """The subscriptions that learn from history, those with forecasts or with calls of operators, as an engine."""
+        from vedette.filters.subscription_set import SubscriptionSet
+
+        records = [one for one in self._patterns.values() if one.predict or one.calls_operators(self.schema)]
+        ids = [*self._calls, *(one.id for one in records)]
+        return Engine(
+            SubscriptionSet(self.schema).compile_filters(self.index),
+            list(self._calls.values()),
+            records,
+            ids=pa.array(ids, pa.large_string()),
+            filter_places=self._none,
+            places={id_: place for place, id_ in enumerate(ids)},
+            calling=calling,
+        )
 
     @cached_property
     def _asked_of_patterns(self) -> PatternColumns | None:

@@ -15,20 +15,24 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import orjson
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from vedette.covering.matcher import CoveringMatcher
 from vedette.engine.engine import Engine, EngineRecord
+from vedette.engine.pattern_shards import PatternSet, ShardOptions
 from vedette.errors import SnapshotError
 from vedette.filters.matcher import Matcher
 from vedette.filters.operator_records import OperatorRecord
 from vedette.filters.pattern_records import PatternRecord, Predict
-from vedette.filters.snapshot_files import MANIFEST, SnapshotReader, SnapshotWriter
+from vedette.filters.snapshot_files import MANIFEST, SnapshotReader, SnapshotWriter, is_snapshot
+from vedette.filters.subscription_set import SubscriptionSet
 from vedette.filters.subscription_table import SubscriptionTable
 from vedette.filters.want_records import WantRecord
 from vedette.operators.calling import Calling
@@ -41,9 +45,10 @@ _CALLS: Final = "with_operators"
 _PATTERNS: Final = "patterns"
 _WANTS: Final = "wants"
 _STATISTICS: Final = "statistics.json"
-_MODEL: Final = "model"
+MODEL: Final = "model"
 _COVERING: Final = "covering"
-_OURS: Final = {_PLAIN, _CALLS, _PATTERNS, _WANTS, _STATISTICS, _MODEL}
+PARTS: Final = (_COVERING, _PLAIN, f"{_PLAIN}/{_COVERING}", _CALLS, _PATTERNS, _WANTS)  # folders with a manifest
+_OURS: Final = {_PLAIN, _CALLS, _PATTERNS, _WANTS, _STATISTICS, MODEL}
 
 
 def save(engine: Engine, folder: Path) -> None:
@@ -56,58 +61,146 @@ def save(engine: Engine, folder: Path) -> None:
             f"{folder} is there already and is not a snapshot of filters and patterns\n"
             "Hint: save into a new or an empty folder"
         )
-    place_of = {id_: place for place, id_ in enumerate(engine)}
     engine.filters.save(folder / _PLAIN)
-    plain = np.array([place_of[id_] for id_ in engine.filters], np.int64)
     with SnapshotWriter(folder / _PATTERNS) as writer:
         patterns = list(engine.pattern_records.values())
         writer.arrow("records", _records(patterns).table)
-        writer.array("place", np.array([place_of[each.id] for each in patterns], np.int64))
+        writer.array("place", _places(engine, patterns))
         asked = [None if each.predict is None else orjson.dumps(_plain(each.predict)).decode() for each in patterns]
         writer.arrow("predict", pa.RecordBatch.from_arrays([pa.array(asked, pa.string())], ["predict"]))
         writer.finish({"plain": engine.filters.version})
     with SnapshotWriter(folder / _WANTS) as writer:
         wants = list(engine.wants.values())
         writer.arrow("records", _records(wants).table)
-        writer.array("place", np.array([place_of[each.id] for each in wants], np.int64))
+        writer.array("place", _places(engine, wants))
         writer.finish({"plain": engine.filters.version})
     with SnapshotWriter(folder / _CALLS) as writer:
         calls = list(engine.operator_records.values())
         writer.arrow("records", _records(calls).table)
-        writer.array("place", np.array([place_of[each.id] for each in calls], np.int64))
-        writer.array("plain_place", plain)
+        writer.array("place", _places(engine, calls))
+        writer.array("plain_place", _plain_places(engine))
         model = None if engine.model is None else zlib.crc32(engine.model.to_bytes())
         writer.finish({"plain": engine.filters.version, "patterns": engine.version, "model": model})
     engine.calling.statistics.save(folder / _STATISTICS)
     if engine.model is None:
-        (folder / _MODEL).unlink(missing_ok=True)
+        (folder / MODEL).unlink(missing_ok=True)
     else:
-        engine.model.save(folder / _MODEL)
+        engine.model.save(folder / MODEL)
+
+
+@dataclass(frozen=True, eq=False)
+class SavedEngine:
+    """A snapshot that was read: filters are mapped, the records of other kinds are not compiled yet.
+
+    So nothing has to be known of operators until an engine is made of it, or of one half of it.
+    """
+
+    filters: Matcher
+    calls: Sequence[OperatorRecord] = ()
+    patterns: Sequence[PatternRecord] = ()
+    wants: Sequence[WantRecord] = ()
+    plain_places: NDArray[np.int64] | None = None  # of the plain filters; None: all are plain
+    places: Mapping[str, int] = field(default_factory=dict)  # of the others
+    model: Model | None = None
+    statistics: Statistics | None = None  # of operators
+    version: str | None = None  # of the engine; version 0.1 did not write it
+
+    def engine(self, calling: Calling, *, like: Engine | None = None) -> Engine:
+        """The whole engine, which calls operators by `calling`."""
+        return self._engine(calling, (*self.calls, *self.patterns, *self.wants), like)
+
+    def stateless(self, calling: Calling, *, like: Engine | None = None) -> Engine:
+        """The engine of what needs no state: filters, with and without operators, in their order."""
+        return self._engine(calling, self.calls, like)
+
+    @property
+    def calls_operators(self) -> bool:
+        """Whether some filter, or some step or feature of a pattern, calls operators."""
+        return bool(self.calls) or any(each.calls_operators(self.filters.schema) for each in self.patterns)
+
+    def without_filters(self) -> SavedEngine:
+        """The same without the plain filters, which may be large."""
+        nothing = SubscriptionSet(self.filters.schema).compile_filters(self.filters.index)
+        return replace(self, filters=nothing, plain_places=np.zeros(0, np.int64))
+
+    def sharded(self, options: ShardOptions) -> PatternSet:
+        """The patterns, as shards follow them."""
+        return PatternSet.of(self.patterns, self.filters.schema, options, self.model)
+
+    def _engine(self, calling: Calling, others: Sequence[EngineRecord], like: Engine | None) -> Engine:
+        if self.plain_places is None or not others:
+            return Engine(self.filters, calling=calling, model=self.model)
+        names = [one.id for one in others]
+        order = np.argsort(np.concatenate([self.plain_places, [self.places[name] for name in names]]))
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        return Engine(
+            self.filters,
+            self.calls,
+            [one for one in others if isinstance(one, PatternRecord)],
+            [one for one in others if isinstance(one, WantRecord)],
+            ids=pa.concat_arrays([self.filters.ids, pa.array(names, pa.large_string())]).take(pa.array(order)),
+            filter_places=place[: len(self.filters)],
+            places=dict(zip(names, place[len(self.filters) :].tolist(), strict=True)),
+            calling=calling,
+            model=self.model,
+            like=like,
+        )
 
 
 def load(folder: Path, *, operators: Operators | None, model: Model | None, verify: bool) -> Engine:
     """Load the engine; SnapshotError if no version wrote this folder, or its parts do not fit."""
+    saved = read(folder, verify=verify, model=model)
+    calling = Calling(operators, statistics=saved.statistics)
+    try:
+        engine = saved.engine(calling)
+    except (KeyError, IndexError, TypeError, ValueError, pa.ArrowException) as error:
+        raise _unfit(folder, error) from error
+    if saved.version is not None and saved.version != engine.version:
+        raise SnapshotError(f"{folder}: its parts were not saved together\nHint: save the subscriptions again")
+    return engine
+
+
+def read(folder: Path, *, verify: bool = True, model: Model | None = None) -> SavedEngine:
+    """Read the records and map the filters; without `model`, the one that was saved."""
     if not (folder / _CALLS).exists():
-        filters = _filters(folder, verify)
-        return Engine(filters, calling=Calling(operators, statistics=_of(model)), model=model)
+        return SavedEngine(_filters(folder, verify), model=model, statistics=_of(model))
     reader = SnapshotReader(folder / _CALLS, verify=verify)
     filters = _filters(folder / _PLAIN, verify)
     _check(reader, filters, folder)
     beside = folder / _STATISTICS
     known = Statistics.load(beside) if beside.exists() else None
     if model is None:
-        model = _model(reader, folder / _MODEL)
-    calling = Calling(operators, statistics=_of(model) if known is None else known)
+        model = _model(reader, folder / MODEL)
     try:
         patterns, places = _load_patterns(folder / _PATTERNS, filters, verify)
         wants = _load_wants(folder / _WANTS, filters, verify)
-        engine = _put_together(reader, filters, patterns, places, wants, calling, model)
+        kept = SubscriptionTable(reader.arrow("records"))
+        calls = [
+            OperatorRecord(id_, kept.text(number) or "", kept.subscriber(number), kept.origin(number))
+            for number, id_ in enumerate(kept.ids.to_pylist())
+        ]
+        plain = reader.array("plain_place")
+        others = {one.id: place for one, place in zip(calls, reader.array("place").tolist(), strict=True)}
+        others |= {one.id: place for one, place in zip(patterns, places, strict=True)}
+        others |= {one.id: place for place, one in wants.items()}
+        taken = np.concatenate([plain, np.array(list(others.values()), np.int64)])
+        if not np.array_equal(np.sort(taken), np.arange(len(filters) + len(others))):
+            raise ValueError("two subscriptions are at one place")
     except (KeyError, IndexError, TypeError, ValueError, pa.ArrowException) as error:
-        raise SnapshotError(f"{folder}: the snapshot does not fit together ({error})") from error
-    said = reader.facts.get("patterns")  # version 0.1 had none
-    if said is not None and said != engine.version:
-        raise SnapshotError(f"{folder}: its parts were not saved together\nHint: save the subscriptions again")
-    return engine
+        raise _unfit(folder, error) from error
+    wanted = list(wants.values())
+    statistics = _of(model) if known is None else known
+    return SavedEngine(filters, calls, patterns, wanted, plain, others, model, statistics, reader.facts.get("patterns"))
+
+
+def _unfit(folder: Path, error: Exception) -> SnapshotError:
+    return SnapshotError(f"{folder}: the snapshot does not fit together ({error})")
+
+
+def parts_of(folder: Path) -> list[Path]:
+    """The folders of a snapshot that have a manifest."""
+    return [part for part in (folder, *(folder / name for name in PARTS)) if is_snapshot(part)]
 
 
 def _model(reader: SnapshotReader, path: Path) -> Model | None:
@@ -132,7 +225,7 @@ def missing_parts(folder: Path) -> list[Path]:
     parts = [_PLAIN, *([_PATTERNS, _WANTS] if "patterns" in facts else [])]  # version 0.1 had none of these
     wanted = [folder / part / MANIFEST for part in parts]
     if facts.get("model") is not None:
-        wanted.append(folder / _MODEL)
+        wanted.append(folder / MODEL)
     return [path for path in wanted if not path.exists()]
 
 
@@ -181,39 +274,12 @@ def _load_wants(folder: Path, filters: Matcher, verify: bool) -> dict[int, WantR
     }
 
 
-def _put_together(
-    reader: SnapshotReader,
-    filters: Matcher,
-    patterns: Sequence[PatternRecord],
-    pattern_places: Sequence[int],
-    wants: Mapping[int, WantRecord],
-    calling: Calling,
-    model: Model | None,
-) -> Engine:
-    kept = SubscriptionTable(reader.arrow("records"))
-    calls = [
-        OperatorRecord(id_, kept.text(number) or "", kept.subscriber(number), kept.origin(number))
-        for number, id_ in enumerate(kept.ids.to_pylist())
-    ]
-    plain = reader.array("plain_place")
-    others = {one.id: place for one, place in zip(calls, reader.array("place").tolist(), strict=True)}
-    others |= {one.id: place for one, place in zip(patterns, pattern_places, strict=True)}
-    others |= {one.id: place for place, one in wants.items()}
-    placed: dict[int, str] = dict(zip(plain.tolist(), filters, strict=True)) | {at: id_ for id_, at in others.items()}
-    if sorted(placed) != list(range(len(filters) + len(others))):
-        raise ValueError("two subscriptions are at one place")
-    ids = pa.array([placed[place] for place in sorted(placed)], pa.large_string())
-    return Engine(
-        filters,
-        calls,
-        patterns,
-        list(wants.values()),
-        ids=ids,
-        filter_places=plain,
-        places=others,
-        calling=calling,
-        model=model,
-    )
+def _plain_places(engine: Engine) -> NDArray[np.int64]:
+    return np.arange(len(engine)) if engine.filter_places is None else engine.filter_places
+
+
+def _places(engine: Engine, some: Sequence[EngineRecord]) -> NDArray[np.int64]:
+    return np.array([engine.places[each.id] for each in some], np.int64)
 
 
 def _records(some: Iterable[EngineRecord]) -> SubscriptionTable:

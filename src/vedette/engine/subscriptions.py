@@ -54,6 +54,10 @@ class Subscriptions(MixedSet):
             filters = CoveringMatcher.compile(self, index, sample=sample, method=covering)
         return Engine.of(self, filters, calling=calling, model=model)
 
+    def compiled(self, calling: Calling, model: Model | None = None, *, like: Engine | None = None) -> Engine:
+        """As `compile`, where it is given how operators are called."""
+        return Engine.of(self, self.compile_filters(), calling=calling, model=model, like=like)
+
     def check(self, operators: Operators | None = None) -> None:
         """Raise FilterError if a called operator is not there, or is called in a wrong way.
 

@@ -29,7 +29,7 @@ WITH_VETOES = 2  # there are vetoes, or columns that are views: readers of versi
 EXACT_NUMBERS = 3  # there are numeric constants among which integers lie that no float64 equals
 MANIFEST = "manifest.json"
 
-_ARRAYS = (".npy", ".arrow")  # suffixes of a snapshot's files
+ARRAYS = (".npy", ".arrow")  # suffixes of a snapshot's files
 _HINT = "\nHint: restore the snapshot from a copy, or compile the subscriptions again and save them"
 _WHOLE = 1 << 16  # without verification: files up to this size are checked as a whole, of larger ones
 _SAMPLE, _SAMPLES = 4096, 16  # so many pieces, spread evenly
@@ -187,7 +187,7 @@ def _damages(folder: Path, files: dict[str, dict[str, Any]], *, verify: bool) ->
     for name, wanted in files.items():
         yield from _damages_of_file(folder / name, wanted, verify)
     for path in sorted(folder.iterdir()):
-        if path.suffix in _ARRAYS and path.name not in files and not path.name.startswith("."):
+        if path.suffix in ARRAYS and path.name not in files and not path.name.startswith("."):
             yield DamageError(path, "does not belong here", f": {MANIFEST} does not name it{_HINT}")
 
 

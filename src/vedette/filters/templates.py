@@ -60,11 +60,16 @@ class IsPattern(NotSupported):
         self.composite = composite
 
 
-def _checked(text: str, schema: Schema) -> CheckedExpression:
+def parsed_filter(text: str) -> Filter:
+    """Parse a filter over one event; IsPattern for a pattern."""
     expression = parse(text)
     if isinstance(expression, Composite):
         raise IsPattern(expression)
-    checked = check(expression, schema, text)
+    return expression
+
+
+def _checked(text: str, schema: Schema) -> CheckedExpression:
+    checked = check(parsed_filter(text), schema, text)
     assert checked.root is not None  # it is a filter
     beyond = next(residuals(checked.root), None)
     if beyond is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import functools
 import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,19 +13,20 @@ from pyspark.sql import DataFrame
 
 from vedette.engine.engine import Engine
 from vedette.engine.live import LiveEngine
+from vedette.engine.snapshot import parts_of
 from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import InputError
 from vedette.filters.live import LiveMatcher
 from vedette.filters.matcher import Matcher
-from vedette.filters.snapshot_files import is_snapshot
 from vedette.io.loading import load_rows
 from vedette.io.operator_calls import OperatorCalls
 from vedette.io.subscription_problems import SubscriptionProblem, set_aside
 from vedette.io.subscription_rows import KEYS, SourceLine, SubscriptionRows
 from vedette.io.subscriptions import columns_of, read_subscriptions, record_of
+from vedette.operators.calling import Calling
 from vedette.operators.registry import Operators
 from vedette.schema.schema import Schema
-from vedette.spark.snapshots import ShippedSnapshot
+from vedette.spark.snapshots import ShippedSnapshot, opened
 
 _log = logging.getLogger("vedette.spark")
 _FORMS = "Subscriptions, an Engine, the path of a file or a snapshot, records, or a DataFrame with `id` and `when`"
@@ -51,17 +51,14 @@ def loaded(
     if isinstance(subscriptions, Matcher | Engine):
         return subscriptions
     if isinstance(subscriptions, ShippedSnapshot):
-        return _opened(subscriptions.folder)
+        return opened(subscriptions).engine(Calling(operators))
     if isinstance(subscriptions, LiveMatcher | LiveEngine):
         raise InputError(
             f"a {type(subscriptions).__name__} changes while it matches, and what is sent to workers does not\n"
             "Hint: hand in the Subscriptions that it was made from; a pipeline takes changes between its batches"
         )
-    if isinstance(subscriptions, str | os.PathLike) and (path := Path(subscriptions)).is_dir():
-        if is_snapshot(path):
-            return Matcher.open(path)
-        if is_snapshot(path / "with_operators"):  # of others than plain filters, too
-            return Engine.open(path, operators=operators)
+    if isinstance(subscriptions, str | os.PathLike) and (path := Path(subscriptions)).is_dir() and parts_of(path):
+        return Engine.open(path, operators=operators)
     return _set_of(subscriptions, schema, operators, strict)
 
 
@@ -94,12 +91,6 @@ def _read(rows: SubscriptionRows, schema: Schema, operators: Operators | None, s
 def is_frame(given: object) -> bool:
     """Whether it is a DataFrame, of a session here or of Spark Connect."""
     return isinstance(given, DataFrame)
-
-
-@functools.lru_cache(maxsize=4)
-def _opened(folder: str) -> Matcher:
-    """The driver's own copy of a shipped snapshot, verified when it was shipped: folders of that name never change."""
-    return Matcher.open(folder, verify=False)
 
 
 def _frame_rows(frame: Any) -> SubscriptionRows:

@@ -85,12 +85,14 @@ def match(
     known = read_by(schema, events.schema)
     calling = calling_of(operators, None if model is None else model.operators)
     given = loaded(subscriptions, known, None if calling.installed else calling.operators, strict=strict)
-    if isinstance(given, Subscriptions):
-        given = Engine.of(given, given.compile_filters(), calling=calling, model=model)
-    engine = Engine(given) if isinstance(given, Matcher) else given
-    if engine.wants:
+    engine = given.compiled(calling, model) if isinstance(given, Subscriptions) else given
+    if isinstance(engine, Matcher):
+        engine = Engine(engine)
+    elif model is not None:
+        engine = engine.with_model(model)
+    if (asking := engine.offered_to) is not None:
         raise InputError(
-            f"{next(iter(engine.wants))!r} subscribes to offers, and a DataFrame of events has none\n"
+            f"{asking!r} subscribes to offers, and a DataFrame of events has none\n"
             "Hint: vd.spark.meet says which offers and wants meet; leave those who want offers out here"
         )
     if engine.has_state and rejects == "keep":
@@ -101,9 +103,7 @@ def match(
     from vedette.spark.patterns import frames
 
     waits = lateness // dt.timedelta(microseconds=1)
-    told = frames.Wanted(
-        _kept(events, keep), subscribers, id, engine.model if model is None else model, waits, late == "keep"
-    )
+    told = frames.Wanted(_kept(events, keep), subscribers, id, waits, late == "keep")
     return frames.match_all(events, engine, found, told)
 
 
@@ -117,8 +117,8 @@ class Wanted(NamedTuple):
 
 
 def matched(events: DataFrame, engine: Engine, wanted: Wanted, shipped: ShippedSnapshot | None = None) -> DataFrame:
-    """A row for every match of filters, with and without operators; the plain ones may be `shipped` already."""
-    own, sent = len(events.columns), Sent.of(engine, events.sparkSession, shipped)
+    """A row for every match of filters, with and without operators; the engine may be `shipped` already."""
+    own, sent = len(events.columns), Sent.of(engine, events.sparkSession, shipped=shipped)
     wide = events.select("*", *_kept(events, wanted.keep))
     kept = wide.columns[own:]
     told = ["subscription", *(["subscriber"] if wanted.subscribers else []), *(["bindings"] if sent.binds else [])]
@@ -135,7 +135,7 @@ def matched(events: DataFrame, engine: Engine, wanted: Wanted, shipped: ShippedS
         id_ = _named(events, wanted.id, own + len(kept))
         found, nowhere = told_of(wide, events.schema, engine, sent, carried, id_=id_, **about)
     else:
-        found, nowhere = texts_told(wide, events.schema, engine.filters, sent.filters, carried, **about)
+        found, nowhere = texts_told(wide, events.schema, engine.filters, sent, carried, **about)
     if nowhere:
         _warn_of(nowhere, events.schema)
     columns = [*carried, *(F.lit(sent.version) if name == "version" else F.col(name) for name in added)]

@@ -3,37 +3,34 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from vedette.engine.engine import Engine
+from vedette.engine.pattern_shards import ShardOptions
 from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import InputError, NotSupported
 from vedette.filters.matcher import Matcher
-from vedette.filters.operator_records import OperatorRecord
-from vedette.filters.pattern_records import PatternRecord
-from vedette.io.operator_calls import patterns_call
-from vedette.operators.calling import Calling
 from vedette.patterns.forecasts.model import Model
 from vedette.patterns.forecasts.probability_table import ForecastSettings
-from vedette.patterns.matcher import PatternMatcher
 from vedette.patterns.pattern_step import CAP
 from vedette.patterns.witness_names import TIME
 from vedette.schema.schema import Schema
 from vedette.spark.compiled import Given, loaded
-from vedette.spark.dataframe_match import match, read_by
-from vedette.spark.operators.carried import Handed, caller, calling_of
+from vedette.spark.dataframe_match import Wanted, matched, read_by
+from vedette.spark.engines import Sent
+from vedette.spark.operators.carried import Handed, calling_of
 from vedette.spark.patterns.coding import Reading
 from vedette.spark.patterns.frames import has_untimed, sent_of
 from vedette.spark.patterns.learning import PLACED, Lesson, placing
 from vedette.spark.patterns.rows import columns_of
-from vedette.spark.patterns.sets import PatternSet, pattern_set, shards_of
 from vedette.spark.patterns.tables import in_time
 from vedette.spark.patterns.training import learn, timed
 from vedette.spark.readers import AGAIN, ARRIVAL, ID, TableReader, sent_as
+from vedette.spark.spark_session import shards_of
 
 
 def train(
@@ -66,77 +63,52 @@ def train(
     calling = calling_of(operators)
     known = read_by(schema, history.schema)
     given = loaded(subscriptions, known, None if calling.installed else calling.operators, strict=strict)
-    patterns, calls = _learnt_of(given)
-    records = [each for each in patterns if each.predict is not None or patterns_call([each], given.schema)]
-    filters = Subscriptions(given.schema)
-    for one in calls:
-        filters.add(one.id, one.text)
-    if not records and not len(filters):
+    if isinstance(given, Subscriptions):
+        given = given.learning().compiled(calling)
+    engine = Engine(given) if isinstance(given, Matcher) else given.learning(calling)
+    if not engine.has_state and not engine.called_at_once:
         raise InputError(
             "the subscriptions have no pattern that asks for forecasts, and nothing in them calls operators\n"
             """Hint: give a pattern e.g. "predict": {"within": 10, "threshold": 0.8}"""
         )
     name_of = _named(history, id)
-    if len(filters):
-        found = match(history, filters, keep=[], id=id, schema=given.schema, operators=calling)
-        found.write.format("noop").mode("overwrite").save()
+    if engine.called_at_once:
+        wanted = Wanted([], subscribers=False, rejects=False, id=id)
+        matched(history, engine, wanted).write.format("noop").mode("overwrite").save()
     model = Model(settings)
-    if records:
-        called = calling if patterns_call(records, given.schema) else None
-        coded, read = coded_history(history, records, given.schema, id_=name_of, cap=cap, calling=called)
-        if called is not None:
+    if engine.has_state:
+        calls = bool(engine.called_on_the_way)
+        coded, sent = coded_history(history, engine, id_=name_of, cap=cap)
+        if calls:
             coded = coded.persist()  # operators are not to be called once more, whatever comes
         try:
-            model = timed(records, given.schema, learn(coded, Lesson(read, settings), records)).model
+            records = sent.patterns().records
+            model = timed(records, engine.schema, learn(coded, Lesson(sent, settings), records)).model
         finally:
-            if called is not None:
+            if calls:
                 coded.unpersist()
     return model.knowing(calling.known())
 
 
-def _learnt_of(given: Subscriptions | Engine | Matcher) -> tuple[list[PatternRecord], list[OperatorRecord]]:
-    """The patterns, and the filters that call operators."""
-    if isinstance(given, Subscriptions):
-        return list(given.patterns.values()), list(given.with_operators.values())
-    if isinstance(given, Engine):
-        return list(given.pattern_records.values()), list(given.operator_records.values())
-    return [], []
-
-
-def coded_history(
-    history: DataFrame,
-    records: Sequence[PatternRecord],
-    schema: Schema,
-    *,
-    id_: Column | None,
-    cap: int,
-    calling: Calling | None = None,
-) -> tuple[DataFrame, PatternSet]:
-    """The coded events, PLACED, once for every group in which they have a partition; and the patterns."""
+def coded_history(history: DataFrame, engine: Engine, *, id_: Column | None, cap: int) -> tuple[DataFrame, Sent]:
+    """The coded events, PLACED, once for every group in which they have a partition; and the engine as it was sent."""
     stored, spark = history.schema, history.sparkSession
     numbered = history.select("*", *([] if id_ is None else [id_])).toDF(*_numbers(len(stored) + (id_ is not None)))
-    sent = sent_of(PatternMatcher(records, schema, calling=calling), stored)
+    crossing = sent_of(engine.machines, stored)
     name = F.lit(None) if id_ is None else F.col(f"_{len(stored)}")
     wide = numbered.select(
-        *(each.column.alias(sent_as(number)) for number, each in enumerate(sent)),
+        *(each.column.alias(sent_as(number)) for number, each in enumerate(crossing)),
         name.cast("string").alias(ID),
         F.monotonically_increasing_id().alias(ARRIVAL),
     )
-    names = tuple(each.name for each in sent)
-    untimed = TIME in names and has_untimed(wide, sent)
+    names = tuple(each.name for each in crossing)
+    untimed = TIME in names and has_untimed(wide, crossing)
     if id_ is not None:
         wide = wide.withColumn(AGAIN, _again())
-    patterns = pattern_set(records, schema, shards_of(spark), cap=cap)
-    reading = Reading(
-        functools.partial(TableReader, names),
-        patterns=patterns,
-        caller=None if calling is None else caller(calling, spark),
-        strict=True,
-        told=False,
-        times=untimed,
-    )
+    sent = Sent.of(engine, spark, ShardOptions(shards_of(spark), cap))
+    reading = Reading(functools.partial(TableReader, names), sent=sent, strict=True, told=False, times=untimed)
     coded = wide.mapInArrow(placing(reading), columns_of(PLACED))
-    return in_time(coded) if untimed else coded, patterns
+    return in_time(coded) if untimed else coded, sent
 
 
 def _again() -> Column:

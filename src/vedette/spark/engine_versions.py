@@ -16,18 +16,16 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Generic, Protocol, Self, TypeVar
 
-from vedette.engine.subscriptions import Subscriptions
+from vedette.engine.engine import Engine
+from vedette.engine.pattern_shards import ShardOptions
 from vedette.errors import FileError, VedetteError
-from vedette.filters.matcher import Matcher
-from vedette.filters.operator_records import OperatorRecord
 from vedette.io.loading import load_rows
 from vedette.io.operator_calls import OperatorCalls
 from vedette.io.subscription_problems import BadSubscriptions, SubscriptionProblem, set_aside
 from vedette.io.subscription_rows import SubscriptionRecord, SubscriptionRows
-from vedette.patterns.pattern_step import CAP
+from vedette.operators.calling import Calling
+from vedette.patterns.forecasts.model import Model
 from vedette.schema.schema import Schema
-from vedette.spark.engines import version_of
-from vedette.spark.patterns.sets import PatternSet, pattern_set
 from vedette.spark.stores import StoreChanging, SubscriptionStore
 
 _log = logging.getLogger("vedette.spark")
@@ -41,12 +39,10 @@ _PATIENCE = 10  # looks at a store that is being written before the first versio
 class EngineVersion:
     """A compiled set of subscriptions."""
 
-    matcher: Matcher
+    engine: Engine
     version: str  # twelve hexadecimal digits of what is subscribed to
     loaded_at: dt.datetime
-    subscriptions: int
-    patterns: PatternSet | None = None  # where patterns are followed
-    operators: tuple[OperatorRecord, ...] | None = None  # the filters that call operators, where these are called
+    options: ShardOptions | None = None  # how patterns are followed, where they are
     origins: Mapping[str, str] = field(default_factory=dict)  # id -> where it comes from, as JSON, if it says so
     left_out: int = 0  # rules that cannot be matched, of a folder of rules
     set_aside: int = 0  # subscriptions that are bad
@@ -84,8 +80,10 @@ def watch(
     schema: Schema,
     refresh: float | None = None,
     *,
-    following: PatternOptions | None = None,
+    following: ShardOptions | None = None,
     calls: OperatorCalls | None = None,
+    calling: Calling | None = None,
+    model: Model | None = None,
     accepted: Callable[[EngineVersion], None] | None = None,
     refused: Callable[[VersionRefusal], None] | None = None,
     aside: Callable[[str], None] | None = None,
@@ -94,13 +92,14 @@ def watch(
 ) -> EngineVersions:
     """Load the subscriptions of a store, and look for new ones every `refresh` seconds (None: never).
 
-    Where patterns are followed, `following` says how; where operators are called, `calls` has them. Bad subscriptions
+    Where patterns are followed, `following` says how, and their forecasts come from the `model`; where operators are
+    called, `calls` has them, and `calling` calls them. Bad subscriptions
     are set aside, unless all are bad, and `aside` is called with them, again whenever they are others (without it, they
     are logged); where it is `strict`, they refuse a version. What refuses the first version is raised. For later ones
     `accepted` or, once each, `refused` is called, in the thread that watches. To be stopped, or used as a context.
     """
     told = VersionListener(accepted, refused, aside)
-    versions = EngineVersions(store, schema, following, calls, told=told, strict=strict, clock=clock)
+    versions = EngineVersions(store, schema, following, calls, calling, model, told=told, strict=strict, clock=clock)
     versions.begin(refresh)
     return versions
 
@@ -263,21 +262,6 @@ class VersionWatcher(Generic[VersionType]):
             self._told.refused(VersionRefusal(self._store.name, reason, self.current().version))
 
 
-@dataclass(frozen=True, slots=True)
-class PatternOptions:
-    """How patterns are followed: see `PatternSet`."""
-
-    shards: int
-    cap: int = CAP
-    learn: bool = False
-    model: bytes | None = None
-
-    def patterns(self, subscriptions: Subscriptions) -> PatternSet:
-        """The patterns of these subscriptions."""
-        records, schema = subscriptions.patterns.values(), subscriptions.schema
-        return pattern_set(records, schema, self.shards, cap=self.cap, learn=self.learn, model=self.model)
-
-
 class EngineVersions(VersionWatcher[EngineVersion]):
     """The newest good version of the subscriptions of a store, compiled."""
 
@@ -285,15 +269,18 @@ class EngineVersions(VersionWatcher[EngineVersion]):
         self,
         store: SubscriptionStore,
         schema: Schema,
-        following: PatternOptions | None = None,
+        following: ShardOptions | None = None,
         calls: OperatorCalls | None = None,
+        calling: Calling | None = None,
+        model: Model | None = None,
         *,
         told: VersionListener[EngineVersion],
         strict: bool,
         clock: Callable[[], dt.datetime],
     ) -> None:
         super().__init__(store, schema, told=told, strict=strict, clock=clock)
-        self._following, self._calls = following, calls
+        self._following, self._calls, self._model = following, calls, model
+        self._calling = calling or Calling(None if calls is None else calls.operators)
 
     def _ready(
         self,
@@ -317,32 +304,18 @@ class EngineVersions(VersionWatcher[EngineVersion]):
             calls.refuse_wrong(self._schema, rows.name, consequence)
 
         def compiled() -> EngineVersion:
-            matcher = subscriptions.compile_filters()
-            parts, followed = [matcher.version], None
-            asked = None if calls is None else tuple(subscriptions.with_operators.values())
-            if following is not None:
-                followed = following.patterns(subscriptions)
-                parts.append(followed.version)
-            if asked:
-                parts.append(version_of(matcher, asked))
+            before = None if self._current is None else self._current.engine
+            engine = subscriptions.compiled(self._calling, self._model, like=before)
             origins = subscriptions.told()
-            beside = {id_: origins[id_] for id_ in origins if id_ not in matcher}
-            if beside:  # those of filters are part of the matcher's version
-                parts.append(repr(beside))
+            parts = [engine.version]
+            if following is not None:
+                parts.append(engine.sharded(following).version)
+            if beside := {id_: origins[id_] for id_ in origins if id_ not in engine.filters}:
+                parts.append(repr(beside))  # those of plain filters are part of the engine's version
             version = parts[0]
             if len(parts) > 1:
                 version = hashlib.sha256(" ".join(parts).encode()).hexdigest()[:_DIGITS]
-            return EngineVersion(
-                matcher,
-                version,
-                self._clock(),
-                len(subscriptions),
-                followed,
-                asked,
-                origins,
-                len(rows.left_out),
-                len(aside),
-            )
+            return EngineVersion(engine, version, self._clock(), following, origins, len(rows.left_out), len(aside))
 
         return compiled
 

@@ -1,116 +1,92 @@
-"""Sends the stateless half of an engine to the workers: filters, with and without operators.
+"""An engine as it is sent to the workers: one snapshot, which all workers of a host map, and what their calls need.
 
-Plain filters, of which there may be millions, go as a snapshot that all workers of a host map; those that call
-operators are few, and go with the task, as texts.
+In a worker the whole of it is opened, and an engine is made of the half that a task needs: of what has no state, or of
+the shards of patterns that come to it.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-import numpy as np
-import pyarrow as pa
+import orjson
 from pyspark.sql import SparkSession
 
 from vedette.engine.engine import Engine
-from vedette.engine.subscriptions import Subscriptions
-from vedette.filters.matcher import Matcher
-from vedette.filters.operator_records import OperatorRecord
+from vedette.engine.pattern_shards import PatternSet, ShardOptions
 from vedette.operators.calling import Calling
 from vedette.schema.columns import Column
-from vedette.schema.schema import Schema
+from vedette.schema.types import parse_type
 from vedette.spark.operators.carried import Caller, caller
 from vedette.spark.operators.hosted import hosted
 from vedette.spark.snapshots import ShippedSnapshot, opened, ship
 from vedette.spark.warm_up import warm_up_operators
 
-_DIGITS = 6  # bytes of a version
+_ALONE = ShardOptions(1)
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
     """An engine as it is sent to tasks, with the statistics of its operators until now."""
 
-    version: str
-    filters: ShippedSnapshot
-    calls: tuple[OperatorRecord, ...] = ()
-    places: tuple[int, ...] = ()  # of these among all filters, without patterns
+    snapshot: ShippedSnapshot
+    options: ShardOptions = _ALONE  # how patterns are followed
+    columns: tuple[Column, ...] = ()  # that filters with operators read, and plain ones do not
+    binds: bool = False  # some filters call operators, so that outcomes have a column for what these bind
     caller: Caller | None = None  # None: nothing is called
 
     @property
-    def binds(self) -> bool:
-        """Whether operators bind variables, so that outcomes have a column for these."""
-        return self.caller is not None
+    def version(self) -> str:
+        """A name that the same subscriptions have, and no others."""
+        return self.snapshot.version
 
     @classmethod
-    def of(cls, engine: Engine, spark: SparkSession, shipped: ShippedSnapshot | None = None) -> Sent:
-        """The filters of an engine; the plain ones may be `shipped` already."""
-        shipped = shipped or ship(engine.filters, spark)
-        if not engine.called_at_once:
-            return cls(shipped.version, shipped)
+    def of(
+        cls,
+        engine: Engine,
+        spark: SparkSession,
+        options: ShardOptions = _ALONE,
+        shipped: ShippedSnapshot | None = None,
+    ) -> Sent:
+        """An engine, which may be `shipped` already."""
+        shipped = shipped or ship(engine, spark)
+        if not engine.calls_operators:
+            return cls(shipped, options)
         warm_up_operators()
-        calls = tuple(engine.operator_records.values())
-        places = np.searchsorted(engine.stateless_places, engine.call_places).tolist()
-        return cls(version_of(engine.filters, calls), shipped, calls, tuple(places), caller(engine.calling, spark))
+        binds = bool(engine.called_at_once)
+        return cls(shipped, options, engine.columns_for_calls, binds, caller(engine.calling, spark))
+
+    def patterns(self) -> PatternSet:
+        """The patterns, as shards follow them."""
+        return opened(self.snapshot).sharded(self.options)
+
+    def text(self) -> str:
+        """Without the caller, as text."""
+        columns = [[each.path, str(each.type), each.other, each.reading] for each in self.columns]
+        return orjson.dumps([self.snapshot, self.options, columns, self.binds]).decode()
+
+    @classmethod
+    def of_text(cls, text: str) -> Sent:
+        """The reverse of `text`."""
+        snapshot, options, columns, binds = orjson.loads(text)
+        options["since"] = tuple((id_, batch) for id_, batch in options["since"])
+        read = tuple(Column(path, parse_type(type_), other, reading) for path, type_, other, reading in columns)
+        return cls(ShippedSnapshot(**snapshot), ShardOptions(**options), read, binds)
+
+    def called_by(self, caller: Caller | None) -> Sent:
+        """The same, whose operators are called in this way."""
+        return replace(self, caller=caller)
 
 
 @contextmanager
 def engine_here(sent: Sent) -> Iterator[Engine]:
-    """The engine in a worker, while a task runs, as a context."""
-    filters = opened(sent.filters)
-    if sent.caller is None:
-        yield Engine(filters)
+    """The engine of what needs no state in a worker, while a task runs, as a context."""
+    saved = opened(sent.snapshot)
+    if not sent.binds or sent.caller is None:
+        yield saved.stateless(Calling())
         return
     with hosted(sent.caller) as host:
         # Planned once for all tasks; the plain filters are not kept with it, so that old snapshots can be taken away.
-        planned = host.kept(sent.version, lambda calling: _planned(sent.calls, filters.schema, calling))
-        yield engine_of(filters, sent.calls, host.calling, sent.places, planned)
-
-
-def _planned(calls: Sequence[OperatorRecord], schema: Schema, calling: Calling) -> Engine:
-    return engine_of(Subscriptions(schema).compile_filters(), calls, calling)
-
-
-def engine_of(
-    filters: Matcher,
-    calls: Sequence[OperatorRecord],
-    calling: Calling,
-    places: Sequence[int] | None = None,
-    like: Engine | None = None,
-) -> Engine:
-    """An engine of plain filters and those that call operators, which are at `places`, else behind the others."""
-    if not calls:
-        return Engine(filters, calling=calling)
-    size = len(filters) + len(calls)
-    mine = np.arange(len(filters), size) if places is None else np.array(places, np.int64)
-    plain = np.delete(np.arange(size), mine)
-    order = np.argsort(np.concatenate([plain, mine]))
-    names = [each.id for each in calls]
-    return Engine(
-        filters,
-        calls,
-        ids=pa.concat_arrays([filters.ids, pa.array(names, pa.large_string())]).take(pa.array(order)),
-        filter_places=plain,
-        places=dict(zip(names, mine.tolist(), strict=True)),
-        calling=calling,
-        like=like,
-    )
-
-
-def columns_beside(engine: Engine) -> tuple[Column, ...]:
-    """The columns that filters with operators read, and plain ones do not."""
-    plain = set(engine.filters.view.columns)
-    return tuple(column for column in engine.columns if column not in plain)
-
-
-def version_of(filters: Matcher, calls: Sequence[OperatorRecord]) -> str:
-    """A name that the same filters have, and no others."""
-    if not calls:
-        return filters.version
-    hashed = hashlib.blake2b(filters.version.encode(), digest_size=_DIGITS)
-    for each in calls:
-        hashed.update(repr((each.id, each.text, each.subscriber)).encode())
-    return hashed.hexdigest()
+        planned = host.kept(sent.snapshot.folder, lambda calling: saved.without_filters().stateless(calling))
+        yield saved.stateless(host.calling, like=planned)

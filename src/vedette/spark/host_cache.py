@@ -1,8 +1,8 @@
 """Cache of snapshots on a host: a folder of one user, changed by one process at a time.
 
-Folders in it are named by their content and never change. A process that uses one holds a shared lock on its manifest,
-for as long as the matcher lives; folders without a lock may be removed when the cache grows. The kernel frees the locks
-of processes that die.
+Folders in it are named by their content and never change. A process that uses one holds a shared lock on it, for as
+long as the filters in it are mapped; folders without a lock may be removed when the cache grows. The kernel frees the
+locks of processes that die.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from vedette.engine.snapshot import SavedEngine, read
 from vedette.errors import SnapshotError
-from vedette.filters.matcher import Matcher
-from vedette.filters.snapshot_files import MANIFEST
 
 PLACE = "VEDETTE_CACHE_DIR"
 NEWEST = 4  # the snapshots used last, which always stay
@@ -68,7 +67,7 @@ def exclusive_access(cache: Path) -> Iterator[None]:
 def is_intact(folder: Path, *, verify: bool = True) -> bool:
     """Whether a snapshot is there and complete: programs that clear temp folders remove single files, by age."""
     try:
-        Matcher.open(folder, verify=verify)
+        read(folder, verify=verify)
     except SnapshotError:
         return False
     return True
@@ -81,40 +80,39 @@ def mark_verified(folder: Path, by: str) -> None:
     (folder / f"{_VERIFIED}{by}").touch()
 
 
-def held_matcher(folder: Path, verified: str | None = None) -> Matcher | None:
-    """The matcher of a folder, which is not removed as long as the matcher lives; None if it is missing or not whole.
+def held(folder: Path, verified: str | None = None) -> SavedEngine | None:
+    """The snapshot in a folder, which is not removed as long as its filters live; None if it is missing or not whole.
 
     None as well if `verified`, an application, has not verified it on this host yet.
     """
     if verified is not None and not (folder / f"{_VERIFIED}{verified}").exists():
         return None
-    manifest = folder / MANIFEST
     try:
-        handle = os.open(manifest, os.O_RDONLY | os.O_CLOEXEC)
+        handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
     try:
         fcntl.flock(handle, fcntl.LOCK_SH)
         # Somebody may have taken it away between the opening and the lock.
-        if not (manifest.exists() and os.path.samestat(manifest.stat(), os.fstat(handle))):
+        if not (folder.exists() and os.path.samestat(folder.stat(), os.fstat(handle))):
             os.close(handle)
             return None
         os.utime(folder)
-        matcher = Matcher.open(folder, verify=False)
+        found = read(folder, verify=False)
     except (SnapshotError, FileNotFoundError):
         os.close(handle)
         return None
     except BaseException:
         os.close(handle)
         raise
-    weakref.finalize(matcher, os.close, handle)
-    return matcher
+    weakref.finalize(found.filters, os.close, handle)
+    return found
 
 
 def prune(cache: Path, *, newest: int = NEWEST, enough: int = ENOUGH) -> None:
     """Remove unlocked folders, those used longest ago first, until the rest is small enough; needs exclusive access."""
     found = sorted((path for path in cache.iterdir() if path.is_dir()), key=lambda path: -path.stat().st_mtime_ns)
-    sizes = [sum(file.stat().st_size for file in folder.iterdir()) for folder in found]
+    sizes = [sum(file.stat().st_size for file in folder.rglob("*")) for folder in found]
     total = sum(sizes)
     for folder, size in reversed(list(zip(found, sizes, strict=True))[newest:]):
         if total <= enough:
@@ -126,7 +124,7 @@ def prune(cache: Path, *, newest: int = NEWEST, enough: int = ENOUGH) -> None:
 def _take_away(folder: Path) -> bool:
     """Remove a folder unless it is locked. Files mapped without a lock live on until they are closed."""
     try:
-        handle = os.open(folder / MANIFEST, os.O_RDONLY | os.O_CLOEXEC)
+        handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         shutil.rmtree(folder, ignore_errors=True)
         return True

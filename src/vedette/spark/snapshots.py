@@ -1,4 +1,4 @@
-"""Ships a compiled set of subscriptions to every host once, as a folder that all its workers map.
+"""Ships an engine to every host once, as a snapshot whose filters all its workers map.
 
 On one host the workers map the driver's own folder. To other hosts Spark carries the folder as one file; the first
 worker that needs it unpacks it into the host's cache, and all workers of the host map that copy. What is pickled with a
@@ -15,6 +15,7 @@ import tarfile
 import tempfile
 import threading
 import weakref
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,16 +23,18 @@ from pathlib import Path
 from pyspark.core.files import SparkFiles
 from pyspark.sql import SparkSession
 
+from vedette.engine.engine import Engine
+from vedette.engine.snapshot import MODEL, PARTS, SavedEngine, parts_of, read
 from vedette.errors import SnapshotError
 from vedette.filters.checksums import whole_sum
 from vedette.filters.matcher import Matcher
-from vedette.filters.snapshot_files import MANIFEST
+from vedette.filters.snapshot_files import ARRAYS, MANIFEST
 from vedette.spark import host_cache
 from vedette.spark.warm_up import warm_up
 
 _ATTEMPTS = 3
 _DRIVER = secrets.token_hex(4)
-_saved: weakref.WeakKeyDictionary[Matcher, str] = weakref.WeakKeyDictionary()  # the folders of matchers
+_saved: weakref.WeakKeyDictionary[Engine, str] = weakref.WeakKeyDictionary()  # the folders of engines
 _carried: set[tuple[str, str]] = set()  # (session, file)
 _one_at_a_time = threading.Lock()
 
@@ -46,24 +49,24 @@ class ShippedSnapshot:
     driver: str = ""  # the process that shipped it: each host verifies its copy once for it
 
 
-def ship(matcher: Matcher, spark: SparkSession) -> ShippedSnapshot:
-    """Make a matcher's snapshot known to all hosts of a session; a second time costs next to nothing."""
+def ship(engine: Engine, spark: SparkSession) -> ShippedSnapshot:
+    """Make an engine's snapshot known to all hosts of a session; a second time costs next to nothing."""
     with _one_at_a_time:
-        folder = _saved.get(matcher)
+        folder = _saved.get(engine)
         if folder is None or not host_cache.is_intact(Path(folder), verify=False):
-            folder = _saved[matcher] = _save(matcher)
-        shipped = ShippedSnapshot(matcher.version, folder, _carry(Path(folder), spark), _DRIVER)
+            folder = _saved[engine] = _save(engine)
+        shipped = ShippedSnapshot(engine.version, folder, _carry(Path(folder), spark), _DRIVER)
         opened(shipped)  # holds it, so that it is not removed
     if shipped.file is None:
-        warm_up(matcher)
+        warm_up(engine.filters)
     return shipped
 
 
 @functools.lru_cache(maxsize=host_cache.NEWEST)
-def opened(shipped: ShippedSnapshot) -> Matcher:
-    """The matcher in a worker: mapped from this host's copy, and kept for the next task of this process."""
+def opened(shipped: ShippedSnapshot) -> SavedEngine:
+    """The snapshot in a worker: mapped from this host's copy, and kept for the next task of this process."""
     if shipped.file is None:
-        found = host_cache.held_matcher(Path(shipped.folder))
+        found = host_cache.held(Path(shipped.folder))
         if found is None:
             raise SnapshotError(
                 f"the snapshot {shipped.folder} is gone or damaged\n"
@@ -73,7 +76,7 @@ def opened(shipped: ShippedSnapshot) -> Matcher:
     cache = host_cache.place()
     folder = cache / Path(shipped.folder).name
     for _ in range(_ATTEMPTS):
-        found = host_cache.held_matcher(folder, shipped.driver)
+        found = host_cache.held(folder, shipped.driver)
         if found is not None:
             return found
         with host_cache.exclusive_access(cache):
@@ -89,13 +92,14 @@ def opened(shipped: ShippedSnapshot) -> Matcher:
     )
 
 
-def _save(matcher: Matcher) -> str:
-    """Save a matcher into the cache; the folder is named by its content, so equal ones share it."""
+def _save(engine: Engine) -> str:
+    """Save an engine into the cache; the folder is named by its content, so equal ones share it."""
     cache = host_cache.place()
     with host_cache.exclusive_access(cache), tempfile.TemporaryDirectory(prefix=".new.", dir=cache) as made:
         new = Path(made) / "snapshot"
-        matcher.save(new)
-        folder = cache / f"{matcher.version}-{matcher.index}-{whole_sum(new / MANIFEST):08x}"
+        engine.save(new)
+        sums = [whole_sum(part / MANIFEST) for part in parts_of(new)]
+        folder = cache / f"{engine.version}-{engine.index}-{zlib.crc32(repr(sums).encode()):08x}"
         if not host_cache.is_intact(folder):
             shutil.rmtree(folder, ignore_errors=True)
             new.rename(folder)
@@ -133,17 +137,20 @@ _CHUNK = 1 << 20
 
 
 def pack(folder: Path, archive: Path) -> None:
-    """Write the files of a snapshot into one, uncompressed, the manifest first."""
-    names = sorted(path.name for path in folder.iterdir() if path.name != MANIFEST and not path.name.startswith("."))
+    """Write the files of a snapshot into one, uncompressed, each manifest before the files that it names."""
     with tarfile.open(archive, "w", format=tarfile.PAX_FORMAT) as out:
-        for name in (MANIFEST, *names):
-            out.add(folder / name, arcname=name, recursive=False)
+        for part in parts_of(folder):
+            files = [path for path in part.iterdir() if path.suffix in ARRAYS and not path.name.startswith(".")]
+            for path in (part / MANIFEST, *sorted(files)):
+                out.add(path, arcname=path.relative_to(folder), recursive=False)
+        if (folder / MODEL).exists():
+            out.add(folder / MODEL, arcname=MODEL)
 
 
 def unpack(archive: Path, folder: Path, then: Callable[[Matcher], None] | None = None) -> None:
     """Put the snapshot into place as a whole or not at all; every byte is checked first, then `then` is called.
 
-    Only files that the manifest names are written, by names without any path, so that nothing gets out of the folder.
+    Only files that a manifest names are written, into the folders that a snapshot has, so that nothing gets out of it.
     """
     made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
@@ -152,31 +159,30 @@ def unpack(archive: Path, folder: Path, then: Callable[[Matcher], None] | None =
                 _extract(found, made)
         except (tarfile.TarError, OSError, ValueError, KeyError, TypeError) as error:
             raise SnapshotError(f"{archive} cannot be unpacked: {error}") from error
-        matcher = Matcher.open(made)
+        saved = read(made)
         if then is not None:
-            then(matcher)
+            then(saved.filters)
         made.rename(folder)
     finally:
         shutil.rmtree(made, ignore_errors=True)
 
 
 def _extract(archive: tarfile.TarFile, folder: Path) -> None:
-    members = iter(archive)
-    first = next(members, None)
-    if first is None or first.name != MANIFEST:
-        raise ValueError(f"it does not begin with {MANIFEST}")
-    _write(archive, first, folder)
-    manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    sizes = {name: facts["size"] for name, facts in manifest["files"].items()}
-    for member in members:
-        if sizes.pop(member.name, None) != member.size:
+    manifests = {f"{part}{MANIFEST}": part for part in ("", *(f"{each}/" for each in PARTS))}
+    sizes: dict[str, int] = {}  # of the files that were named and did not come yet
+    for member in archive:
+        part = manifests.pop(member.name, None)
+        if part is None and member.name != MODEL and sizes.pop(member.name, None) != member.size:
             raise ValueError(f"{member.name!r} is not what {MANIFEST} says")
-        _write(archive, member, folder)
-
-
-def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:
-    content = archive.extractfile(member) if member.isreg() else None
-    if content is None or Path(member.name).name != member.name:
-        raise ValueError(f"{member.name!r} has no place in a snapshot")
-    with (folder / member.name).open("xb") as out:
-        shutil.copyfileobj(content, out, _CHUNK)
+        content = archive.extractfile(member) if member.isreg() else None
+        if content is None:
+            raise ValueError(f"{member.name!r} has no place in a snapshot")
+        path = folder / member.name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as out:
+            shutil.copyfileobj(content, out, _CHUNK)
+        if part is not None:
+            named = json.loads(path.read_text(encoding="utf-8"))["files"]
+            if strange := [name for name in named if Path(name).name != name]:
+                raise ValueError(f"{strange[0]!r} has no place in a snapshot")
+            sizes |= {f"{part}{name}": facts["size"] for name, facts in named.items()}

@@ -126,6 +126,7 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
 
 _LOCAL = re.compile(r"local(?:\[(?P<cores>\*|\d+)(?:,.*)?\])?$")
 _GIB = 1 << 30
+_MOST_SHARDS = 64
 _CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
@@ -192,3 +193,8 @@ def _in_folder(name: str) -> bool:
     home = os.environ.get("SPARK_HOME")
     folder = os.environ.get("SPARK_CONF_DIR") or (Path(home) / "conf" if home else None)
     return folder is not None and (Path(folder) / name).is_file()
+
+
+def shards_of(spark: SparkSession) -> int:
+    """The number of shards: Spark's partitions of a shuffle, at most 64; a few per core in our own sessions."""
+    return max(1, min(_MOST_SHARDS, int(str(spark.conf.get("spark.sql.shuffle.partitions")))))

@@ -29,6 +29,7 @@ from vedette.filters.kernels.match_rows import MatchRows
 from vedette.filters.matcher import Matcher
 from vedette.filters.subscription_view import PIECE
 from vedette.schema.encode import EncodedEvents
+from vedette.spark.engines import Sent
 from vedette.spark.snapshots import ShippedSnapshot, opened
 from vedette.spark.worker_columns import sent_columns
 
@@ -93,7 +94,7 @@ class _Worker:
     """Matches the batches of a task."""
 
     def __init__(self, task: Task) -> None:
-        self._matcher = opened(task.shipped)
+        self._matcher = opened(task.shipped).filters
         self._labels = labels_kept(task.shipped, task.subscribers, task.escaped)
         self._width = task.width
         self._slicer = Slicer(_FIRST_SLICE)
@@ -159,7 +160,7 @@ def _plain(reason: str) -> str:
 @functools.lru_cache(maxsize=_KEPT)
 def labels_kept(shipped: ShippedSnapshot, subscribers: bool, escaped: bool) -> Labels:
     """The labels of all subscriptions, cached for the next task."""
-    return labels_of(opened(shipped), subscribers, escaped)
+    return labels_of(opened(shipped).filters, subscribers, escaped)
 
 
 def labels_of(matcher: Matcher, subscribers: bool, escaped: bool) -> Labels:
@@ -219,7 +220,7 @@ def texts_told(
     events: DataFrame,
     stored: StructType,
     matcher: Matcher,
-    shipped: ShippedSnapshot,
+    sent: Sent,
     carried: Sequence[Column],
     *,
     subscribers: bool,
@@ -230,12 +231,12 @@ def texts_told(
     The columns of `events` go by their numbers, _0, _1, …; the first of them are those of `stored`.
     """
     columns = matcher.segment.codebook.columns
-    sent, nowhere = sent_columns(columns, matcher.schema, stored, lambda number: F.col(f"_{number}"))
-    names = tuple(each.name for each in sent) or ("",)
-    arguments = [each.column for each in sent] or [F.lit(True)]  # Python has to know how many events there are
+    crossing, nowhere = sent_columns(columns, matcher.schema, stored, lambda number: F.col(f"_{number}"))
+    names = tuple(each.name for each in crossing) or ("",)
+    arguments = [each.column for each in crossing] or [F.lit(True)]  # Python has to know how many events there are
     escaped = needs_escapes(matcher)
     width = None if escaped else label_width(matcher, subscribers)
-    function = matching(Task(shipped, names, subscribers, escaped, width))
+    function = matching(Task(sent.snapshot, names, subscribers, escaped, width))
     kind = StringType() if width is None else BinaryType()
     # Else Spark may match twice, once to see whether there is anything.
     made: Callable[..., Column] = arrow_udf(function, kind).asNondeterministic()  # type: ignore[call-overload]

@@ -6,23 +6,30 @@ Everything else is what runs in Spark's workers: events are read into packets, a
 from __future__ import annotations
 
 import copy
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from dataclasses import replace
+from functools import lru_cache, partial
+from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, cast
 
 import pandas as pd  # type: ignore[import-untyped]
 import pyarrow as pa
 
+from vedette.engine.pattern_shards import PatternSet, ShardOptions
+from vedette.engine.snapshot import SavedEngine
 from vedette.engine.stream import StreamMatcher
 from vedette.engine.subscriptions import Subscriptions
+from vedette.operators.calling import Calling
 from vedette.patterns.forecasts.model import Model
 from vedette.patterns.witness_names import TIME
+from vedette.spark.engines import Sent
 from vedette.spark.patterns import streams
 from vedette.spark.patterns.coded import AT, PACKET, PLACE, opened
 from vedette.spark.patterns.coding import Reading, packing
-from vedette.spark.patterns.sets import PatternSet
 from vedette.spark.readers import ID, TableReader, carried_as, sent_as
+from vedette.spark.snapshots import ShippedSnapshot
 
 Event = dict[str, Any]
 Told = tuple[Any, ...]
@@ -36,6 +43,7 @@ TYPES = {
     "s": pa.string(),
     "r": pa.string(),
 }
+_FOLDER = tempfile.TemporaryDirectory(prefix="vedette-tests-")  # of snapshots
 _TOLD = ("subscription", "kind", "steps", "bindings", "probability", "within")
 
 
@@ -149,7 +157,7 @@ class Query:
     def _task(
         self, state: dict[str, Place], packets: dict[str, list[bytes]], patterns: PatternSet
     ) -> Iterator[dict[str, Any]]:
-        operator, handle, clock = streams.Following(patterns, self._delay), Handle(state), Clock(self.watermark)
+        operator, handle, clock = streams.Following(sent(patterns), self._delay), Handle(state), Clock(self.watermark)
         operator.init(cast(Any, handle))
         found: list[pd.DataFrame] = []
         for key, values in packets.items():
@@ -177,7 +185,20 @@ class Query:
 
 def reading(patterns: PatternSet, names: list[str]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """What reads events in a worker: what they are called is kept of them."""
-    return packing(Reading(partial(TableReader, tuple(names), 1), patterns=patterns, strict=True))
+    return packing(Reading(partial(TableReader, tuple(names), 1), sent=sent(patterns), strict=True))
+
+
+@lru_cache(maxsize=64)
+def sent(patterns: PatternSet) -> Sent:
+    """Patterns as workers get them: in a snapshot that they map."""
+    model = None if patterns.model is None else Model.from_bytes(patterns.model)
+    places = {id_: place for place, id_ in enumerate(patterns.ids)}
+    nothing = SavedEngine(Subscriptions(patterns.schema).compile_filters()).without_filters()
+    engine = replace(nothing, patterns=patterns.records, places=places, model=model).engine(Calling())
+    folder = Path(_FOLDER.name) / f"{patterns.version}"
+    engine.save(folder)
+    options = ShardOptions(patterns.shards, patterns.cap, patterns.learn, patterns.since)
+    return Sent(ShippedSnapshot(patterns.version, str(folder), None), options)
 
 
 def batch_of(events: Sequence[Event], attributes: Mapping[str, pa.DataType]) -> pa.RecordBatch:

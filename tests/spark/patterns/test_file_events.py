@@ -14,6 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.patterns.generate import SCHEMA, patterns, stream
+from tests.spark.patterns.imitation import sent
+from vedette.engine.pattern_shards import PatternSet, unknown_keys
 from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import VedetteError
 from vedette.io import byte_sources, pieces
@@ -28,8 +30,7 @@ from vedette.spark.file_job import match_cuts
 from vedette.spark.patterns.coded import batch_of
 from vedette.spark.patterns.file_match import reading_of
 from vedette.spark.patterns.live import made_ready
-from vedette.spark.patterns.sets import PatternSet, pattern_set
-from vedette.spark.patterns.survey import Survey, frame_of, looking
+from vedette.spark.patterns.survey import Looking, Survey, frame_of
 from vedette.spark.patterns.tables import coded_events
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def surveyed(spark: SparkSession, place: Path, subscriptions: Subscriptions) -> 
     events = read_events(place, schema=schema)
     sending = partial(Sent.of, Subscriptions(schema).compile("scan"), spark)
     survey, rejected = Survey(), []
-    cuts, at = cut(events, PieceSizes(12, 40)), looking(records, schema)
+    cuts, at = cut(events, PieceSizes(12, 40)), Looking(schema, unknown_keys(records, schema))
     for found in match_cuts(
         spark, cuts, sending, asked_columns(records, schema).columns, rejects=None, looking=at, survey=survey
     ):
@@ -142,9 +143,9 @@ def test_as_if_read_at_once(format_: str, seed: int, spark: SparkSession, tmp_pa
     subscriptions = subscribed(seed)
     survey, rejected = surveyed(spark, place, subscriptions)
     assert len(survey.placed) > 3
-    followed = pattern_set(subscriptions.patterns.values(), subscriptions.schema, 3)
+    followed = PatternSet(tuple(subscriptions.patterns.values()), subscriptions.schema, 3)
     assert len(followed.groups()) > 2
-    told = coded_events(frame_of(spark, survey.placed), reading_of(followed)).toArrow()
+    told = coded_events(frame_of(spark, survey.placed), reading_of(sent(followed))).toArrow()
     names = ("group", "shard", "time", "arrival", "timed", "id")
     rows = []
     for number in range(told.num_rows):
@@ -165,7 +166,7 @@ def test_values_that_variables_are_told_by_are_json(spark: SparkSession, tmp_pat
     subscriptions = Subscriptions({"x": "float", "k": "string"})
     subscriptions.add("p", "[x = $n and k = $t] ; [x > $n and k != $t]")
     survey, _ = surveyed(spark, place, subscriptions)
-    followed = pattern_set(subscriptions.patterns.values(), subscriptions.schema, 3)
-    told = coded_events(frame_of(spark, survey.placed), reading_of(followed)).toArrow().sort_by("arrival")
+    followed = PatternSet(tuple(subscriptions.patterns.values()), subscriptions.schema, 3)
+    told = coded_events(frame_of(spark, survey.placed), reading_of(sent(followed))).toArrow().sort_by("arrival")
     assert told.column("b:k").to_pylist() == ['"é"', None, '"\\""']
     assert told.column("b:x").to_pylist() == ["1", "1.5", "2"]

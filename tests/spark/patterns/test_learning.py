@@ -11,8 +11,10 @@ import pyarrow as pa
 import pytest
 
 from tests.patterns.generate import patterns, shuffled
+from tests.spark.patterns.imitation import sent
 from tests.spark.patterns.test_together import events_of, subscribed
 from tests.spark.patterns.test_training import learnt
+from vedette.engine.pattern_shards import PatternSet
 from vedette.engine.subscriptions import Subscriptions
 from vedette.patterns.forecasts import counts, partition_tracks, pattern_nodes
 from vedette.patterns.forecasts.model import Model
@@ -21,7 +23,6 @@ from vedette.spark.patterns.coded import GROUP, SHARD
 from vedette.spark.patterns.coded import TIME as MOMENT
 from vedette.spark.patterns.coding import Reading
 from vedette.spark.patterns.learning import MODEL, PARTITION, SHED, Lesson, learning, placing, summing
-from vedette.spark.patterns.sets import pattern_set
 from vedette.spark.readers import ARRIVAL, ID, TableReader, sent_as
 
 COLUMNS = ("time", "kind", "u", "v", "f", "s", "r")
@@ -38,8 +39,8 @@ class Cut:
     def learn(self, subscriptions: Subscriptions, events: list[dict[str, Any]]) -> Model:
         """As Spark does it: read, placed, sorted, counted in shards, summed."""
         records = list(subscriptions.patterns.values())
-        patterns_ = pattern_set(records, subscriptions.schema, self.shards, cap=self.cap)
-        reading = Reading(partial(TableReader, COLUMNS), patterns=patterns_, strict=True, told=False)
+        patterns_ = PatternSet(tuple(records), subscriptions.schema, self.shards, cap=self.cap)
+        reading = Reading(partial(TableReader, COLUMNS), sent=sent(patterns_), strict=True, told=False)
         table = pa.table(
             {
                 **{
@@ -54,10 +55,11 @@ class Cut:
         self.random.shuffle(batches)
         placed = pa.Table.from_batches(placing(reading)(iter(batches)))
         order = [(name, "ascending") for name in (GROUP, SHARD, PARTITION, MOMENT, ARRIVAL)]
-        model = self._counted(placed.sort_by(order), Lesson(patterns_, ForecastSettings()))
+        model = self._counted(placed.sort_by(order), Lesson(sent(patterns_), ForecastSettings()))
         if model.exhausted:
             model = self._counted(
-                placed.sort_by(order), Lesson(patterns_, ForecastSettings(), numbering=model.numbering().to_bytes())
+                placed.sort_by(order),
+                Lesson(sent(patterns_), ForecastSettings(), numbering=model.numbering().to_bytes()),
             )
         return model.whole(records)
 

@@ -19,6 +19,7 @@ from tests.patterns.oracle import expected as by_oracle
 from tests.patterns.oracle import names
 from tests.seeds import some
 from tests.spark.patterns.imitation import Event, Query, Told, local, plain
+from vedette.engine.pattern_shards import PatternSet
 from vedette.engine.stream import StreamMatcher
 from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import SnapshotError, VedetteError
@@ -28,7 +29,6 @@ from vedette.patterns.packing import packed
 from vedette.spark.patterns import streams
 from vedette.spark.patterns.coded import squeezed, unsqueezed
 from vedette.spark.patterns.live import made_ready
-from vedette.spark.patterns.sets import PatternSet, pattern_set
 from vedette.spark.patterns.shard import Shard, facts_of
 
 _FLOATS = {**SCHEMA, "time": "float"}  # of the attributes, where times are seconds
@@ -49,7 +49,7 @@ def subscribed(texts: Iterable[str], **predict: Any) -> Subscriptions:
 
 def followed(subscriptions: Subscriptions, random: Random, **how: Any) -> PatternSet:
     """The patterns of a set, in a few shards."""
-    return pattern_set(subscriptions.patterns.values(), subscriptions.schema, random.choice([1, 2, 5]), **how)
+    return PatternSet(tuple(subscriptions.patterns.values()), subscriptions.schema, random.choice([1, 2, 5]), **how)
 
 
 def events_of(random: Random, count: int, unit: float = 1, *, timeless: bool = False) -> list[Event]:
@@ -232,7 +232,7 @@ class Changing:
         """The patterns now."""
         records_ = [life.record for life in self._living.values()]
         since = tuple((id_, life.begin) for id_, life in self._living.items() if life.begin)
-        return pattern_set(records_, Subscriptions(_FLOATS).schema, self._shards, since=since)
+        return PatternSet(tuple(records_), Subscriptions(_FLOATS).schema, self._shards, since=since)
 
     def follow(self, events: Sequence[Event]) -> None:
         """One more micro-batch."""
@@ -348,8 +348,10 @@ def test_forecasts_of_patterns_that_stay_when_others_change(learn: bool) -> None
     query = Query(random, 0)
     for number, part in enumerate(parts(random, events)):
         now = more if number % 5 == 2 else stays
-        query.micro_batch(part, pattern_set(now.patterns.values(), now.schema, 2, learn=learn, model=model.to_bytes()))
-    query.end(pattern_set(stays.patterns.values(), stays.schema, 2, learn=learn, model=model.to_bytes()))
+        query.micro_batch(
+            part, PatternSet(tuple(now.patterns.values()), now.schema, 2, learn=learn, model=model.to_bytes())
+        )
+    query.end(PatternSet(tuple(stays.patterns.values()), stays.schema, 2, learn=learn, model=model.to_bytes()))
     stream = StreamMatcher(stays, lateness=None, model=model, learn=learn)
     rows = pa.concat_tables([stream.process(events, ids=[event["id"] for event in events]), stream.finish()])
     mine = [row for row in told(query) if row[1] in stays.patterns]

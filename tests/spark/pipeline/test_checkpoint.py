@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
 import json
 from dataclasses import replace
@@ -10,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from vedette.engine.pattern_shards import ShardOptions
 from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import PipelineError, SnapshotError
 from vedette.filters.pattern_records import PatternRecord, Predict
 from vedette.filters.snapshot_files import VERSION as SNAPSHOT_FORMAT
-from vedette.schema.schema import Schema
+from vedette.operators.operator import operator
+from vedette.operators.registry import Operators
 from vedette.spark.engine_versions import EngineVersion
-from vedette.spark.patterns.sets import pattern_set
 from vedette.spark.pipeline.checkpoint import CheckpointLedger, SparkLog
 from vedette.spark.pipeline.checkpoint_facts import differences
 from vedette.spark.pipeline.remote_storage import RemoteStorage
@@ -32,8 +34,8 @@ FACTS = {"pipeline": "fraud", "type": "jsonl", "path": "/events"}
 def version(when: str) -> EngineVersion:
     subscriptions = Subscriptions()
     subscriptions.add("s1", when)
-    matcher = subscriptions.compile()
-    return EngineVersion(matcher, matcher.version, dt.datetime.now(dt.UTC), 1)
+    engine = subscriptions.compile()
+    return EngineVersion(engine, engine.version, dt.datetime.now(dt.UTC))
 
 
 ONE, TWO, THREE = version("a = 1"), version("a = 2"), version("a = 3")
@@ -46,14 +48,20 @@ class Checkpoint:
         self.root = root
         self._ledger: CheckpointLedger | None = None
 
-    def start(self, current: EngineVersion, facts: dict[str, Any] | None = None) -> CheckpointLedger:
+    def start(
+        self, current: EngineVersion, facts: dict[str, Any] | None = None, *, calls_operators: bool = False
+    ) -> CheckpointLedger:
         """As a new process does; the one before is gone."""
         if self._ledger is not None:
             self._ledger.close()
         storage = LocalStorage(self.root)
         try:
             self._ledger = CheckpointLedger.open(
-                storage, FACTS if facts is None else facts, current, SparkLog.of(storage)
+                storage,
+                FACTS if facts is None else facts,
+                current,
+                SparkLog.of(storage),
+                calls_operators=calls_operators,
             )
         except PipelineError:
             storage.unlock()
@@ -82,10 +90,10 @@ def checkpoint(tmp_path: Path) -> Checkpoint:
 def run(
     checkpoint: Checkpoint, ledger: CheckpointLedger, batch: int, current: EngineVersion, *, commit: bool = True
 ) -> str:
-    """One micro-batch; the version that it used, as its matcher says."""
+    """One micro-batch; the version that it used, as its engine says."""
     checkpoint.plan(batch)
     use = ledger.begin(batch, current)
-    assert use.version == use.matcher.version
+    assert use.version == use.engine.version
     if commit:
         checkpoint.commit(batch)
     return use.version
@@ -103,7 +111,7 @@ def test_a_micro_batch_that_was_cut_short_keeps_its_version(checkpoint: Checkpoi
     )
     use = ledger.begin(1, TWO)
     assert (use.version, use.again) == (ONE.version, True)
-    assert use.matcher.match({"a": 1}) == ["s1"]
+    assert use.engine.match({"a": 1}) == ["s1"]
     assert run(checkpoint, ledger, 2, TWO) == TWO.version
 
 
@@ -236,10 +244,10 @@ def _exercise(storage: Storage) -> None:
     storage.remove("a/b")
     assert storage.names("a") == []
     assert storage.names("nowhere") == []
-    storage.keep(ONE.matcher, "snapshots/x")
-    storage.keep(ONE.matcher, "snapshots/x")
-    assert storage.open("snapshots/x").version == ONE.version
-    assert storage.open("snapshots/x").match({"a": 1}) == ["s1"]
+    storage.keep(ONE.engine, "snapshots/x")
+    storage.keep(ONE.engine, "snapshots/x")
+    assert storage.open("snapshots/x").filters.version == ONE.version
+    assert storage.open("snapshots/x").filters.match({"a": 1}) == ["s1"]
     storage.remove("snapshots/x")
     assert storage.names("snapshots") == []
     with pytest.raises(SnapshotError):
@@ -263,8 +271,8 @@ def test_a_folder_that_hadoop_reaches(tmp_path: Path, spark: SparkSession) -> No
     (tmp_path / "offsets").mkdir()
     (tmp_path / "offsets" / "0").touch()
     ledger = CheckpointLedger.open(storage, FACTS, TWO, SparkLog.of(storage))
-    assert ledger.begin(0, TWO).matcher.match({"a": 1}) == ["s1"]
-    assert ledger.begin(1, TWO).matcher.match({"a": 2}) == ["s1"]
+    assert ledger.begin(0, TWO).engine.match({"a": 1}) == ["s1"]
+    assert ledger.begin(1, TWO).engine.match({"a": 2}) == ["s1"]
     ledger.close()
 
 
@@ -273,8 +281,12 @@ def test_a_folder_that_hadoop_reaches(tmp_path: Path, spark: SparkSession) -> No
 
 def following(*patterns: PatternRecord, learn: bool = False) -> EngineVersion:
     """A version with patterns."""
-    followed = pattern_set(patterns, Schema.of({"a": "int"}), 2, learn=learn)
-    return replace(ONE, version=followed.version[:12], patterns=followed)
+    subscriptions = Subscriptions({"a": "int"})
+    for each in patterns:
+        predict = None if each.predict is None else {"within": each.predict.within}
+        subscriptions.add(each.id, each.text, predict=predict)
+    engine, options = subscriptions.compile(), ShardOptions(2, learn=learn)
+    return replace(ONE, engine=engine, version=engine.sharded(options).version[:12], options=options)
 
 
 def test_a_pattern_that_went_away_and_came_back_is_known_to_begin_anew(tmp_path: Path) -> None:
@@ -287,12 +299,92 @@ def test_a_pattern_that_went_away_and_came_back_is_known_to_begin_anew(tmp_path:
         version = following(*patterns)
         ledger = checkpoint.start(version)
         use = ledger.begin(batch, version)
-        assert use.patterns is not None
-        since.append(dict(use.patterns.since))
+        assert use.options is not None
+        since.append(dict(use.options.since))
         again = ledger.begin(batch, following(p))  # as if it had been cut short
-        assert (again.again, again.patterns) == (True, use.patterns)
+        assert (again.again, again.options) == (True, use.options)
+        assert again.engine.version == use.engine.version
     assert since == [{}, {}, {}, {}, {"p": 4}, {"p": 4}, {"p": 6}, {"p": 7}]
     learning = following(p, q, learn=True)
     use = checkpoint.start(learning).begin(len(used), learning)
-    assert use.patterns is not None
-    assert dict(use.patterns.since) == {"p": 7, "q": 8}
+    assert use.options is not None
+    assert dict(use.options.since) == {"p": 7, "q": 8}
+
+
+# ---------------------------------------------------------------- checkpoints of version 0.1
+
+
+@operator(time_limit=None)
+def above(event: object, number: int) -> bool:
+    """An operator."""
+    return number > 5
+
+
+def mixed(*patterns: str) -> EngineVersion:
+    """A version of filters, with and without operators, and patterns, which come from somewhere."""
+    subscriptions = Subscriptions({"a": "int"})
+    subscriptions.add("s1", "a = 1", origin={"title": "One"})
+    subscriptions.add("s2", "above(a)", origin={"title": "Above"})
+    for number, text in enumerate(patterns):
+        subscriptions.add(f"p{number}", text)
+    engine, options = subscriptions.compile(operators=Operators(above)), ShardOptions(2, cap=7)
+    origins = subscriptions.told()
+    return EngineVersion(engine, engine.version, dt.datetime.now(dt.UTC), options, origins)
+
+
+def _as_in_0_1(checkpoint: Checkpoint, batch: int, used: EngineVersion) -> str:
+    """Make a micro-batch one that version 0.1 began: its subscriptions are in four places. Returns their version."""
+    version, kept = "0123456789ab", checkpoint.root / "vedette"
+    for name in ("patterns", "filters", "origins"):
+        (kept / name).mkdir()
+    assert used.options is not None
+    shards = used.engine.sharded(used.options)
+    (kept / "patterns" / version).write_bytes(base64.b64encode(shards.to_bytes()))
+    calls = [(each.id, each.text, each.subscriber) for each in used.engine.operator_records.values()]
+    (kept / "filters" / version).write_text(json.dumps({"filters": calls}))
+    (kept / "origins" / version).write_text(json.dumps(dict(used.origins)))
+    used.engine.filters.save(kept / "snapshots" / f"{version}-1")
+    entry = kept / "batches" / f"{batch:010d}"
+    facts = {**json.loads(entry.read_text()), "version": version, "library": "0.1.0", "origins": 2}
+    del facts["patterns"]
+    entry.write_text(json.dumps(facts))
+    return version
+
+
+def test_a_micro_batch_that_version_0_1_began_is_run_again_as_it_began(checkpoint: Checkpoint) -> None:
+    before, after = mixed("[a = 1] ; [a = 2]"), mixed("[a = 1] ; [a = 3]")
+    run(checkpoint, checkpoint.start(before, calls_operators=True), 0, before, commit=False)
+    version = _as_in_0_1(checkpoint, 0, before)
+    ledger = checkpoint.start(after, calls_operators=True)
+    assert ledger.notes[0] == f"micro-batch 0 was cut short: it is run again, with version {version} as it began"
+    use = ledger.begin(0, after)
+    assert (use.version, use.again, use.options, use.origins) == (version, True, ShardOptions(2, cap=7), before.origins)
+    assert list(use.engine) == ["s1", "s2", "p0"]
+    assert use.engine.match({"a": 7}) == ["s2"]
+    assert use.options is not None
+    assert before.options is not None
+    assert use.engine.sharded(use.options) == before.engine.sharded(before.options)
+    checkpoint.commit(0)
+    assert ledger.begin(1, after).options == ShardOptions(2, cap=7, since=(("p0", 1),))
+    ledger.begin(2, after)
+    kept = checkpoint.root / "vedette"
+    assert [*(kept / "patterns").iterdir(), *(kept / "filters").iterdir(), *(kept / "origins").iterdir()] == []
+
+
+def test_what_version_0_1_kept_and_is_gone_is_named(checkpoint: Checkpoint) -> None:
+    before, after = mixed("[a = 1] ; [a = 2]"), mixed()
+    run(checkpoint, checkpoint.start(before, calls_operators=True), 0, before, commit=False)
+    version = _as_in_0_1(checkpoint, 0, before)
+    (checkpoint.root / "vedette" / "filters" / version).unlink()
+    with pytest.raises(PipelineError, match=rf"that version cannot be read: .*/filters/{version} is gone"):
+        checkpoint.start(after, calls_operators=True)
+
+
+def test_a_micro_batch_of_all_kinds_is_run_again_as_it_began(checkpoint: Checkpoint) -> None:
+    before, after = mixed("[a = 1] ; [a = 2]"), mixed("[a = 1] ; [a = 3]")
+    run(checkpoint, checkpoint.start(before, calls_operators=True), 0, before, commit=False)
+    use = checkpoint.start(after, calls_operators=True).begin(0, after)
+    assert (use.version, use.again, use.options) == (before.version, True, before.options)
+    assert (use.engine.version, use.origins) == (before.engine.version, before.origins)
+    with pytest.raises(PipelineError, match="which calls operators, as it began; but this pipeline has none"):
+        checkpoint.start(after)

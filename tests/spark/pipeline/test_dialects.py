@@ -13,10 +13,11 @@ import pytest
 
 from tests.spark.pipeline.test_run import Heard
 from tests.spark.pipeline.workplace import Workplace, pairs
+from vedette.engine.pattern_shards import ShardOptions
 from vedette.errors import InputError, PipelineError
 from vedette.io.subscription_rows import PLAINLY, Written
 from vedette.schema.schema import Schema
-from vedette.spark.engine_versions import EngineVersion, PatternOptions, watch
+from vedette.spark.engine_versions import EngineVersion, watch
 from vedette.spark.pipeline.checkpoint import CheckpointLedger, SparkLog
 from vedette.spark.pipeline.config import load
 from vedette.spark.pipeline.routing import notifications, origins_of
@@ -151,7 +152,7 @@ def test_a_folder_of_rules_is_watched(rules: Path) -> None:
     heard: list[EngineVersion] = []
     versions = watch(FileStore(rules, written=Written("sigma")), OPEN, accepted=heard.append)
     first = versions.current()
-    assert (first.subscriptions, first.left_out) == (1, 1)
+    assert (len(first.engine), first.left_out) == (1, 1)
     assert json.loads(first.origins[FIRST])["title"] == "Whoami"
     (rules / "README.md").write_text("still no rule")
     _long_ago(rules)
@@ -174,7 +175,7 @@ def test_another_title_of_a_pattern_is_another_version(tmp_path: Path) -> None:
     def version(title: str) -> str:
         path = tmp_path / "s.jsonl"
         path.write_text(json.dumps({**PATTERN, "origin": {"title": title}}) + "\n")
-        return watched(path, following=PatternOptions(2)).version
+        return watched(path, following=ShardOptions(2)).version
 
     assert version("Rising") != version("Going up")
     assert version("Rising") == version("Rising")

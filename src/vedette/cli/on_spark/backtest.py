@@ -36,8 +36,7 @@ class SparkBacktest(SparkJob):
             with told_plainly():
                 self._complete(survey)
                 if survey.placed:
-                    course, called = self._course(survey), self._caller()
-                    told = tally_patterns(self._spark, survey.placed, course, tally.ids, tally.most, called)
+                    told = tally_patterns(self._spark, survey.placed, self._course(survey), tally.ids, tally.most)
                     tally += told.tally
                     self.counts.shed = told.shed
                     self.learnt = None if self.learnt is None else told.learnt

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from vedette.cli.match_job import SHOWN, MatchOutput
 from vedette.cli.terminal import Terminal
 from vedette.engine.outcomes import MATCH, OutcomeDetails
+from vedette.engine.pattern_shards import ShardOptions
 from vedette.errors import InputError
 from vedette.io.chunk_stepper import columns_read
 from vedette.io.output import RejectWriter
@@ -28,16 +29,14 @@ from vedette.spark import file_job
 from vedette.spark.engines import Sent
 from vedette.spark.file_job import numbered
 from vedette.spark.file_task import Tallying
-from vedette.spark.operators.carried import Caller, caller
 from vedette.spark.patterns.file_match import match_patterns
 from vedette.spark.patterns.following import Forecasts
 from vedette.spark.patterns.lateness import find_late
-from vedette.spark.patterns.sets import pattern_set, shards_of
-from vedette.spark.patterns.survey import Survey, looking
+from vedette.spark.patterns.survey import Looking, Survey
 from vedette.spark.patterns.tables import Course
 from vedette.spark.pipeline.spark_failures import told_plainly
 from vedette.spark.snapshots import ship
-from vedette.spark.spark_session import session
+from vedette.spark.spark_session import session, shards_of
 
 if TYPE_CHECKING:
     from vedette.cli.match import MatchJob, MatchOptions
@@ -87,11 +86,11 @@ class SparkJob:
         # What is wrong with patterns is to be known before Spark starts.
         self._engine = engine = job.engine
         self.matcher = engine.machines
-        self._records = list(engine.pattern_records.values())
-        self._schema, self._cap = engine.schema, options.cap
+        self._schema = engine.schema
         with terminal.working("starting Spark"):
             self._spark = session(master=None if options.threads is None else f"local[{options.threads}]")
-            self._sending = partial(Sent.of, engine, self._spark, ship(engine.filters, self._spark))
+            shards = ShardOptions(shards_of(self._spark), options.cap, learn=True)
+            self._sending = partial(Sent.of, engine, self._spark, shards, ship(engine, self._spark))
 
     def match(self, output: MatchOutput) -> Iterator[float | None]:
         """Match all events and write the outcomes; reports progress from time to time."""
@@ -120,7 +119,7 @@ class SparkJob:
             cuts = self._pieces(self._job.matches_per_event)
         else:
             cuts = iter(numbered(self._spark, list(self._pieces(0.0))))
-        at = None if survey is None else looking(self._records, self._schema)
+        at = None if survey is None else Looking(self._schema, self._engine.unknown_keys)
         return file_job.match_cuts(
             self._spark,
             cuts,
@@ -142,7 +141,7 @@ class SparkJob:
         with told_plainly():
             self._complete(survey)
             if survey.placed:
-                told = match_patterns(self._spark, survey.placed, self._course(survey), self._caller())
+                told = match_patterns(self._spark, survey.placed, self._course(survey))
                 places = pc.index_in(told.subscription.cast(pa.large_string()), self._engine.ids).to_numpy()
                 parts.append(_Part(told.row, places.astype(np.int64), told.event, told.details))
                 self.counts.shed = told.shed
@@ -169,21 +168,9 @@ class SparkJob:
 
     def _course(self, survey: Survey) -> Course:
         """The options with which patterns are followed."""
-        model = self._engine.model
-        patterns = pattern_set(
-            self._records,
-            self._schema,
-            shards_of(self._spark),
-            cap=self._cap,
-            learn=True,
-            model=None if model is None else model.to_bytes(),
-        )
         forecasts = Forecasts(self._train_until, at_once=True, in_json=True)
-        return Course(patterns, survey.timed, counts_once=False, forecasts=forecasts)  # what counts is known before
-
-    def _caller(self) -> Caller | None:
-        """The calling for operators in steps of patterns, if there are any."""
-        return None if not self._engine.called_on_the_way else caller(self._engine.calling, self._spark)
+        # What counts is known before.
+        return Course(self._sending(), survey.timed, counts_once=False, forecasts=forecasts)
 
     def _complete(self, survey: Survey) -> None:
         """Find out which events are ignored, and why."""

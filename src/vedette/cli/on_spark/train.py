@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING
 
 from vedette.cli.match_job import SHOWN, InputCounter
 from vedette.cli.terminal import Terminal
+from vedette.engine.pattern_shards import ShardOptions
 from vedette.io.chunk_stepper import columns_read
 from vedette.patterns.forecasts.model import Model
 from vedette.patterns.matcher import PatternCounts
 from vedette.spark import file_job
 from vedette.spark.engines import Sent
-from vedette.spark.operators.carried import caller
 from vedette.spark.patterns.file_match import reading_of
 from vedette.spark.patterns.learning import PLACED, Lesson, placing
 from vedette.spark.patterns.rows import columns_of
-from vedette.spark.patterns.sets import pattern_set, shards_of
-from vedette.spark.patterns.survey import Survey, frame_of, looking
+from vedette.spark.patterns.survey import Looking, Survey, frame_of
 from vedette.spark.patterns.training import learn, refuse_timeless
 from vedette.spark.pipeline.spark_failures import told_plainly
 from vedette.spark.snapshots import ship
-from vedette.spark.spark_session import session
+from vedette.spark.spark_session import session, shards_of
 
 if TYPE_CHECKING:
     from vedette.cli.train import TrainingHistory
@@ -33,18 +32,18 @@ class SparkLearner:
 
     def __init__(self, history: TrainingHistory, terminal: Terminal) -> None:
         self._history, self.counts = history, PatternCounts()
-        self._patterns = list(history.engine.pattern_records.values())
         with terminal.working("starting Spark"):
             self._spark = session()
             engine = history.engine
-            self._sending = partial(Sent.of, engine, self._spark, ship(engine.filters, self._spark))
+            shards = ShardOptions(shards_of(self._spark), history.terms.cap)
+            self._sending = partial(Sent.of, engine, self._spark, shards, ship(engine, self._spark))
         self._learnt = Model(history.settings)
 
     def learn(self, output: InputCounter) -> Iterator[float | None]:
         """Collect what must be known of the whole file, then let patterns learn."""
         history, survey = self._history, Survey()
         cuts = history.events.pieces(file_job.sizes(self._spark, 1.0))
-        at = looking(self._patterns, history.events.schema)
+        at = Looking(history.events.schema, history.engine.unknown_keys)
         most = None if history.keeps_rejects else SHOWN
         for found in file_job.match_cuts(
             self._spark,
@@ -63,20 +62,18 @@ class SparkLearner:
         yield 1.0
 
     def _follow(self, survey: Survey) -> None:
-        history = self._history
-        schema = history.events.schema
+        history, sent = self._history, self._sending()
+        patterns = sent.patterns()
         if not survey.timed:
-            refuse_timeless(self._patterns, schema)
+            refuse_timeless(patterns.records, patterns.schema)
         survey.find_repeated(self._spark)
         calls = bool(history.engine.called_on_the_way)
-        patterns = pattern_set(self._patterns, schema, shards_of(self._spark), cap=history.terms.cap)
-        called = caller(history.calling, self._spark) if calls else None
         pieces = frame_of(self._spark, survey.placed)
-        coded = pieces.mapInArrow(placing(reading_of(patterns, called, told=False)), columns_of(PLACED))
+        coded = pieces.mapInArrow(placing(reading_of(sent, told=False)), columns_of(PLACED))
         if calls:
             coded = coded.persist()  # operators are not to be called once more, whatever comes
         try:
-            learnt = learn(coded, Lesson(patterns, history.settings), self._patterns)
+            learnt = learn(coded, Lesson(sent, history.settings), patterns.records)
         finally:
             if calls:
                 coded.unpersist()

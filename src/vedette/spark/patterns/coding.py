@@ -31,6 +31,7 @@ from vedette.patterns.witness_names import values_at
 from vedette.schema.columns import Column
 from vedette.schema.encode import Reject, encode
 from vedette.schema.schema import Schema
+from vedette.spark.engines import Sent
 from vedette.spark.lines import kept_columns
 from vedette.spark.operators.carried import Caller
 from vedette.spark.operators.hosted import hosted
@@ -48,11 +49,10 @@ from vedette.spark.patterns.coded import (
     told_once,
     written,
 )
-from vedette.spark.patterns.live import Ready, caller_now, now, ready
+from vedette.spark.patterns.live import Ready, now, ready
 from vedette.spark.patterns.rows import BOUND, CARRIED, EVENT, RAW, REASON, filled
-from vedette.spark.patterns.sets import PatternSet
 from vedette.spark.readers import ARRIVAL, CALLED, ReadChunk, Reader, carried_as
-from vedette.spark.snapshots import ShippedSnapshot, opened
+from vedette.spark.snapshots import opened
 
 Step: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -70,10 +70,9 @@ class Reading:
     keep: tuple[str, ...] = ()
     types: tuple[pa.DataType, ...] = ()  # of what is kept
     given: Schema | None = None  # a schema that every event is held against
-    patterns: PatternSet | None = None  # None: every micro-batch brings its own
-    filters: ShippedSnapshot | None = None  # the same; also None where no filter refuses anything
-    columns: tuple[Column, ...] = ()  # the same: what filters read that call operators
-    caller: Caller | None = None  # of the operators that steps call
+    sent: Sent | None = None  # None: every micro-batch brings its own
+    caller: Caller | None = None  # of the operators that steps of these call
+    refusing: bool = False  # what filters cannot read is refused, and it is not said here: they say it
     strict: bool = False  # what patterns cannot read is an error
     in_json: bool = False  # values of variables are sent as JSON, else as the texts in outcomes
     told: bool = True  # these are wanted
@@ -139,12 +138,12 @@ class _Task:
     """What is the same for all chunks of a task."""
 
     def __init__(self, task: Reading) -> None:
-        self.task, self.patterns, current = task, ready(task.patterns), now()
-        shipped, more = (task.filters, task.columns) if current is None else (current.filters, current.columns)
-        self.caller = caller_now(task.caller)
+        self.task, sent = task, now(task.sent, task.caller)
+        self.patterns, self.caller = ready(sent), sent.caller
         self.columns: tuple[Column, ...] = ()  # that filters read
-        if shipped is not None:
-            self.columns = tuple(dict.fromkeys((*opened(shipped).view.columns, *promised_columns(task.given), *more)))
+        if task.refusing:
+            filters = opened(sent.snapshot).filters.view.columns
+            self.columns = tuple(dict.fromkeys((*filters, *promised_columns(task.given), *sent.columns)))
         self.told_by_filters = {path for one in self.columns if one.reading is None for path in one.paths}
         self.bound = [sorted(telling.paths) if task.told else [] for telling in self.patterns.tellings]
         self.readers: tuple[PatternMatcher, ...] = ()

@@ -19,9 +19,8 @@ from vedette.io.backtest_counts import UNTIMED
 from vedette.io.backtest_tally import BacktestTally
 from vedette.io.row_details import TYPES, json_object
 from vedette.io.step_tally import take_outcomes
-from vedette.spark.operators.carried import Caller
+from vedette.spark.engines import Sent
 from vedette.spark.patterns.coding import Reading, Step
-from vedette.spark.patterns.sets import PatternSet
 from vedette.spark.patterns.survey import PieceReader, Placed, frame_of
 from vedette.spark.patterns.tables import WHEN, Course, Heard, coded_events, followed, hear
 
@@ -63,11 +62,9 @@ class Tallied(NamedTuple):
     learnt: int
 
 
-def match_patterns(
-    spark: SparkSession, placed: Sequence[Placed], course: Course, caller: Caller | None = None
-) -> FoundPatterns:
+def match_patterns(spark: SparkSession, placed: Sequence[Placed], course: Course) -> FoundPatterns:
     """All matches and predictions, those of one event and pattern in their order."""
-    found = _followed(spark, placed, course, caller, partial(_rows, course=course), _ROWS).toArrow()
+    found = _followed(spark, placed, course, partial(_rows, course=course), _ROWS).toArrow()
     shed = pc.sum(found.column("shed")).as_py() or 0
     found = found.filter(pc.is_valid(found.column("number")))
     number, event, subscription, kind, steps, bound, *beyond = (one.combine_chunks() for one in found.columns[:-1])
@@ -82,26 +79,22 @@ def tally_patterns(
     course: Course,
     ids: Sequence[str],
     samples: int,
-    caller: Caller | None = None,
 ) -> Tallied:
     """The tally of all events; `ids` are those of all subscriptions, filters among them."""
     tallies = partial(_tallies, course=course, ids=tuple(ids), samples=samples)
-    found = _followed(spark, placed, course, caller, tallies, _TALLIES).toArrow()
+    found = _followed(spark, placed, course, tallies, _TALLIES).toArrow()
     parts = [BacktestTally.from_bytes(data) for data in found.column("tally").to_pylist()]
     shed, learnt = (sum(found.column(name).to_pylist()) for name in ("shed", "learnt"))
     return Tallied(reduce(add, parts, BacktestTally(ids, samples)), shed, learnt)
 
 
-def reading_of(patterns: PatternSet, caller: Caller | None = None, *, told: bool = True) -> Reading:
+def reading_of(sent: Sent, *, told: bool = True) -> Reading:
     """How pieces of a file are read; rows that cannot be read were found before."""
-    return Reading(PieceReader, patterns=patterns, caller=caller, in_json=True, told=told)
+    return Reading(PieceReader, sent=sent, in_json=True, told=told)
 
 
-def _followed(
-    spark: SparkSession, placed: Sequence[Placed], course: Course, caller: Caller | None, host: Step, columns: str
-) -> DataFrame:
-    coded = coded_events(frame_of(spark, placed), reading_of(course.patterns, caller))
-    return followed(coded, course.patterns, host, columns)
+def _followed(spark: SparkSession, placed: Sequence[Placed], course: Course, host: Step, columns: str) -> DataFrame:
+    return followed(coded_events(frame_of(spark, placed), reading_of(course.sent)), course.sent, host, columns)
 
 
 def _rows(batches: Iterator[pa.RecordBatch], course: Course) -> Iterator[pa.RecordBatch]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -13,20 +12,20 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StructType
 
 from vedette.engine.engine import Engine
+from vedette.engine.pattern_shards import ShardOptions
 from vedette.errors import InputError
-from vedette.patterns.forecasts.model import Model
 from vedette.patterns.matcher import PatternMatcher
 from vedette.patterns.witness_names import TIME, asked_columns
 from vedette.schema.columns import Column as Read
+from vedette.spark.engines import Sent
 from vedette.spark.operators.attributes import sent_for
-from vedette.spark.operators.carried import caller
 from vedette.spark.patterns.coded import PACKETS
 from vedette.spark.patterns.coding import Reading, packing
 from vedette.spark.patterns.rows import LATE, SUBSCRIBER, told_schema
-from vedette.spark.patterns.sets import pattern_set, shards_of, version_of
 from vedette.spark.patterns.streams import follow_packets
 from vedette.spark.patterns.tables import follow_table
 from vedette.spark.readers import ID, TableReader, carried_as, sent_as
+from vedette.spark.spark_session import shards_of
 from vedette.spark.worker_columns import WorkerColumn
 
 _BINDINGS = "bindings"
@@ -42,7 +41,6 @@ class Wanted(NamedTuple):
     kept: Sequence[str | Column]  # as `select` takes them
     subscribers: bool
     id: str | Column | None
-    model: Model | None
     lateness: int = 0  # of a stream: how much later than others an event may come, in microseconds
     late: bool = False  # give rows for events that came even later
 
@@ -61,7 +59,7 @@ def match_all(events: DataFrame, engine: Engine, filters: DataFrame, wanted: Wan
     if binding:
         nothing[_BESIDE[1:].index(_BINDINGS)] = filters[len(own)].alias(_BINDINGS)
     plain = filters.select(*own, F.lit("match").alias("kind"), *nothing, "version")
-    version = F.lit(_version(engine))
+    version = F.lit(engine.version)
     told = told.withColumn("version", version)
     if not engine.stateless_places.size:  # events need not be read once more for filters
         return told
@@ -73,34 +71,32 @@ def _followed(events: DataFrame, engine: Engine, wanted: Wanted, kept: int) -> D
     own, streaming = len(events.columns), events.isStreaming
     wide = events.select("*", *wanted.kept, *_named(events, wanted.id))
     wide = wide.toDF(*(f"_{number}" for number in range(len(wide.columns))))
-    sent = sent_of(engine.machines, events.schema)
-    timed = any(each.name == TIME for each in sent)
+    crossing = sent_of(engine.machines, events.schema)
+    timed = any(each.name == TIME for each in crossing)
     if streaming and not timed:
         raise InputError(
             "the stream has no `time`, and patterns follow events in the order of their time\n"
             'Hint: give it one: events.withColumn("time", …), a timestamp; the order in which rows come is Spark\'s own'
         )
     rows = wide.select(
-        *(each.column.alias(sent_as(number)) for number, each in enumerate(sent)),
+        *(each.column.alias(sent_as(number)) for number, each in enumerate(crossing)),
         (F.col(f"_{own + kept}") if len(wide.columns) > own + kept else F.lit(None)).cast("string").alias(ID),
         *(F.col(f"_{own + number}").alias(carried_as(number)) for number in range(kept)),
     )
     types = [rows.schema[carried_as(number)].dataType for number in range(kept)]
     shards = _SHARDS_OF_A_STREAM if streaming else shards_of(events.sparkSession)
-    model = None if wanted.model is None else wanted.model.to_bytes()
-    patterns = pattern_set(engine.pattern_records.values(), engine.schema, shards, model=model)
+    sent = Sent.of(engine, events.sparkSession, ShardOptions(shards))
     reading = Reading(
-        functools.partial(TableReader, tuple(each.name for each in sent), kept),
+        functools.partial(TableReader, tuple(each.name for each in crossing), kept),
         types=tuple(to_arrow_type(type_, timezone="UTC") for type_ in types),
-        patterns=patterns,
-        caller=None if not engine.called_on_the_way else caller(engine.calling, events.sparkSession),
+        sent=sent,
         strict=True,
-        times=timed and not streaming and has_untimed(rows, sent),
+        times=timed and not streaming and has_untimed(rows, crossing),
     )
     if not streaming:
         return follow_table(rows, reading, types, timed=timed)
     read = rows.mapInArrow(packing(reading), PACKETS)
-    found = follow_packets(read, patterns, wanted.lateness, told_schema(types))
+    found = follow_packets(read, sent, wanted.lateness, told_schema(types))
     return found if wanted.late else found.where(F.col("kind") != F.lit(LATE))
 
 
@@ -117,14 +113,6 @@ def has_untimed(rows: DataFrame, sent: Sequence[WorkerColumn]) -> bool:
     """Whether some event has no time."""
     name = sent_as(next(number for number, each in enumerate(sent) if each.name == TIME))
     return rows.schema[name].nullable and not rows.where(F.col(name).isNull()).isEmpty()
-
-
-def _version(engine: Engine) -> str:
-    version = hashlib.blake2b(digest_size=16)
-    version.update(version_of(engine.pattern_records.values(), engine.schema).encode())
-    version.update(engine.filters.version.encode())
-    version.update(repr([*engine.operator_records.values()] or "").encode())
-    return version.hexdigest()
 
 
 def _named(events: DataFrame, given: str | Column | None) -> list[Column]:

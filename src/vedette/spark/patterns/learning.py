@@ -15,15 +15,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from vedette.engine.pattern_shards import PatternGroup
 from vedette.patterns.event_batch import PatternBatch
 from vedette.patterns.forecasts.model import Model, Trainer
 from vedette.patterns.forecasts.partition_tracks import partition_order
 from vedette.patterns.forecasts.probability_table import ForecastSettings
 from vedette.patterns.matcher import PatternMatcher
+from vedette.spark.engines import Sent
 from vedette.spark.patterns.coded import CODED, FIELDS, GROUP, READ, SHARD, batch_of, keys_of
 from vedette.spark.patterns.coding import Reading, Step, coding, plainly
 from vedette.spark.patterns.live import ready
-from vedette.spark.patterns.sets import PatternGroup, PatternSet
 from vedette.spark.readers import ARRIVAL, ID
 
 PARTITION: Final = "partition"  # by which the partitions of a shard come in order
@@ -46,16 +47,15 @@ _SCHEMA = pa.schema([(name, type_) for name, _, type_ in LEARNT])
 class Lesson:
     """All that is sent to a worker."""
 
-    patterns: PatternSet
+    sent: Sent
     settings: ForecastSettings
     numbering: bytes | None = None  # states and symbols that are distinguished, where one worker cannot know that
 
 
 def placing(reading: Reading) -> Step:
     """Rows of a source in, PLACED events out: shards are ranges of partitions, and each event names its partition."""
-    patterns = reading.patterns
-    assert patterns is not None  # a history has always the same
-    groups = patterns.groups()
+    assert reading.sent is not None  # a history has always the same
+    groups = reading.sent.patterns().groups()
 
     def place(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in coding(reading, CODED)(batches):
@@ -89,7 +89,7 @@ def learning(lesson: Lesson) -> Step:
                 if learner is None or learner.place != place:
                     if learner is not None:
                         yield learner.learnt()
-                    learner = Learner(lesson, place, ready(lesson.patterns).matchers[place[0]])
+                    learner = Learner(lesson, place, ready(lesson.sent).matchers[place[0]])
                 learner.see(some)
         if learner is not None:
             yield learner.learnt()

@@ -1,40 +1,31 @@
 """The patterns that a worker follows now: given with its task, or else with its micro-batch.
 
-A stream's plan is made once. What changes with its micro-batches is sent by a property of their jobs, which names a
-file that Spark carries to all workers.
+A stream's plan is made once. What changes with its micro-batches is sent by a property of their jobs.
 """
 
 from __future__ import annotations
 
 import functools
-import hashlib
-import tempfile
-import threading
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 from pyspark import TaskContext
-from pyspark.core.files import SparkFiles
 from pyspark.sql import SparkSession
 
+from vedette.engine.pattern_shards import PatternGroup, PatternSet, ShardOptions, filters_of
 from vedette.patterns.forecasts.model import Model
 from vedette.patterns.matcher import PatternMatcher
 from vedette.patterns.witness_names import WitnessNames
-from vedette.schema.columns import Column
-from vedette.schema.types import parse_type
+from vedette.spark.engines import Sent
 from vedette.spark.operators.carried import Caller
 from vedette.spark.operators.hosted import host
 from vedette.spark.patterns.coded import place_name
 from vedette.spark.patterns.following import Follower, Forecasts
-from vedette.spark.patterns.sets import PatternGroup, PatternSet, filters_of
-from vedette.spark.snapshots import ShippedSnapshot
+from vedette.spark.snapshots import ShippedSnapshot, opened
 
 PROPERTY = "vedette.now"
 _KEPT = 4  # sets that a process keeps ready
-_carried: set[tuple[str, str]] = set()  # (application, file)
-_one_at_a_time = threading.Lock()
 
 
 class Known(NamedTuple):
@@ -44,47 +35,24 @@ class Known(NamedTuple):
     statistics: dict[str, Any]
 
 
-class Now(NamedTuple):
-    """What a micro-batch uses: the file of its patterns, its filters, and statistics of operators."""
-
-    patterns: str
-    filters: ShippedSnapshot | None
-    columns: tuple[Column, ...] = ()  # that filters which call operators read
-    known: Known | None = None
-
-    def text(self) -> str:
-        """The text of the job property."""
-        filters = self.filters and [self.filters.version, self.filters.folder, self.filters.file]
-        columns = [[each.path, str(each.type), each.other, each.reading] for each in self.columns]
-        return orjson.dumps([self.patterns, filters, columns, self.known and list(self.known)]).decode()
-
-    @classmethod
-    def of_text(cls, text: str) -> Now:
-        """The reverse of `text`."""
-        patterns, filters, columns, known = orjson.loads(text)
-        read = tuple(Column(path, parse_type(type_), other, reading) for path, type_, other, reading in columns)
-        return cls(patterns, filters and ShippedSnapshot(*filters), read, known and Known(*known))
+def announce(sent: Sent, known: Known | None, spark: SparkSession) -> None:
+    """Send the workers of the next jobs the engine that their micro-batch uses."""
+    spark.sparkContext.setLocalProperty(PROPERTY, orjson.dumps([sent.text(), known and list(known)]).decode())
 
 
-def now() -> Now | None:
-    """In a worker: what its micro-batch uses; None where patterns do not change."""
+def now(sent: Sent | None, called: Caller | None) -> Sent:
+    """In a worker: the engine of its task, else that of its micro-batch, whose operators are called in this way."""
+    if sent is not None:
+        return sent
     context = TaskContext.get()
     text = None if context is None else context.getLocalProperty(PROPERTY)
-    return None if text is None else Now.of_text(text)
-
-
-def carry(patterns: PatternSet, spark: SparkSession) -> str:
-    """Let Spark carry a set of patterns to all workers; returns its file's name. A second time costs almost nothing."""
-    data = patterns.to_bytes()
-    name = f"vedette-patterns-{hashlib.blake2b(data, digest_size=16).hexdigest()}"
-    context = spark.sparkContext
-    with _one_at_a_time:
-        if (str(context.applicationId), name) not in _carried:
-            folder = Path(tempfile.mkdtemp(prefix="vedette-", dir=context._temp_dir))
-            (folder / name).write_bytes(data)
-            context.addFile(str(folder / name))
-            _carried.add((str(context.applicationId), name))
-    return name
+    if text is None:
+        raise RuntimeError("a micro-batch came without an engine")
+    said, known = orjson.loads(text)
+    if called is not None and known is not None:
+        stamp, statistics = known
+        called = replace(called, stamp=stamp, statistics=statistics)
+    return Sent.of_text(said).called_by(called)
 
 
 @dataclass(frozen=True)
@@ -134,31 +102,16 @@ class Ready:
         return Follower(matcher, self.groups[group].records, forecaster, forecasts, telling, learns=learns)
 
 
-def caller_now(caller: Caller | None) -> Caller | None:
-    """In a worker: the caller of operators, with the statistics of its micro-batch if it has any."""
-    current = now()
-    if caller is None or current is None or current.known is None:
-        return caller
-    return replace(caller, stamp=current.known.stamp, statistics=current.known.statistics)
-
-
-def ready(patterns: PatternSet | None) -> Ready:
-    """In a worker: these patterns, else those of its micro-batch, compiled."""
-    if patterns is not None:
-        return made_ready(patterns)
-    current = now()
-    if current is None:
-        raise RuntimeError("a micro-batch came without patterns")
-    return _from_file(current.patterns)
+def ready(sent: Sent) -> Ready:
+    """In a worker: the patterns of an engine, compiled."""
+    return _ready(sent.snapshot, sent.options)
 
 
 @functools.lru_cache(maxsize=_KEPT)
-def _from_file(name: str) -> Ready:
-    data = Path(SparkFiles.get(name)).read_bytes()
-    return made_ready(PatternSet.from_bytes(data))
+def _ready(snapshot: ShippedSnapshot, options: ShardOptions) -> Ready:
+    return made_ready(opened(snapshot).sharded(options))
 
 
-@functools.lru_cache(maxsize=_KEPT)
 def made_ready(patterns: PatternSet) -> Ready:
     """Compile the patterns of all groups."""
     groups = patterns.groups()

@@ -25,13 +25,15 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 from pyspark.sql.types import StructType
 
+from vedette.engine.pattern_shards import PatternSet
 from vedette.errors import InputError, SnapshotError, VedetteError
+from vedette.spark.engines import Sent
+from vedette.spark.patterns import live
 from vedette.spark.patterns.coded import AT, CLOCK, PACKET, PLACE, REJECTED, opened, written
 from vedette.spark.patterns.coding import Step
 from vedette.spark.patterns.following import Former
 from vedette.spark.patterns.live import Ready, ready
 from vedette.spark.patterns.rows import filled
-from vedette.spark.patterns.sets import PatternSet
 from vedette.spark.patterns.shard import Shard
 from vedette.spark.readers import ARRIVAL
 
@@ -48,7 +50,7 @@ _MILLISECOND = 1_000
 _warm: OrderedDict[tuple[str, str], tuple[bytes, Shard]] = OrderedDict()
 
 
-def follow_packets(read: DataFrame, patterns: PatternSet | None, lateness: int, told: StructType) -> DataFrame:
+def follow_packets(read: DataFrame, sent: Sent | None, lateness: int, told: StructType) -> DataFrame:
     """Outcomes of packets of events: rows with the columns of `told`. `lateness` is in microseconds."""
     check_store(read.sparkSession)
     # Spark's watermark is a whole millisecond, rounded down: one more, so that nothing that is in time is behind it.
@@ -56,7 +58,7 @@ def follow_packets(read: DataFrame, patterns: PatternSet | None, lateness: int, 
     # Without the column of the watermark Spark does not drop what it takes to be late: it is reported here.
     timed = read.withWatermark(AT, f"{delay} milliseconds").select(PLACE, PACKET)
     followed = timed.groupBy(PLACE).transformWithStateInPandas(
-        Following(patterns, delay), f"`{PACKET}` binary", "Append", "EventTime"
+        Following(sent, delay), f"`{PACKET}` binary", "Append", "EventTime"
     )
     return followed.mapInArrow(_unpacking(to_arrow_schema(told, timezone="UTC")), told)
 
@@ -73,8 +75,8 @@ def check_store(spark: SparkSession) -> None:
 class Following(StatefulProcessor):
     """Stateful operator: packets of events in, packets of outcomes out."""
 
-    def __init__(self, patterns: PatternSet | None, delay: int) -> None:
-        self._patterns = patterns  # that the stream was begun with; None: every micro-batch brings its own
+    def __init__(self, sent: Sent | None, delay: int) -> None:
+        self._sent = sent and sent.called_by(None)  # None: every micro-batch brings its own
         self._delay = delay  # milliseconds that the watermark stays behind the greatest time
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -123,7 +125,7 @@ class Following(StatefulProcessor):
         """Nothing to close."""
 
     def _done(self, place: str, values: list[bytes], times: TimerValues, fired: int | None = None) -> list[bytes]:
-        now = ready(self._patterns)
+        now = ready(live.now(self._sent, None))
         shard = self._shard(place, now)
         if shard is None:
             return []

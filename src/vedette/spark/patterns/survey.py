@@ -19,13 +19,8 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from vedette.filters.pattern_records import PatternRecord
 from vedette.io.chunks import EventChunk, RejectedRow
 from vedette.io.pieces import LineCount, ParquetPiece, Piece
-from vedette.language.ast import Composite
-from vedette.language.join_variables import variable_tests
-from vedette.language.parser import parse
-from vedette.language.steps import steps_of
 from vedette.patterns.event_times import looked_at, times_of
 from vedette.schema.columns import Column
 from vedette.schema.encode import Reject, encode
@@ -157,7 +152,7 @@ class Looking(NamedTuple):
     """What the first pass looks for."""
 
     schema: Schema
-    unknown: tuple[str, ...]  # attributes that patterns join or partition by, and that the schema does not have
+    unknown: tuple[str, ...]  # `Engine.unknown_keys`
 
 
 class Seen(NamedTuple):
@@ -166,18 +161,6 @@ class Seen(NamedTuple):
     rejects: list[RejectedRow]  # what only patterns cannot read
     latest: int | None  # the greatest time of the others, in microseconds; None: they have none
     named: bool  # some events have an id of their own
-
-
-def looking(records: Iterable[PatternRecord], schema: Schema) -> Looking:
-    """What the first pass has to look for, for these patterns."""
-    paths: set[str] = set()
-    for record in records:
-        composite = parse(record.text)
-        if isinstance(composite, Composite):
-            paths |= set(composite.by)
-            for step in steps_of(composite.pattern):
-                paths |= {test.path for test, _ in variable_tests(step, record.text)}
-    return Looking(schema, tuple(sorted(path for path in paths if schema.type_of(path) is None)))
 
 
 def look(chunk: EventChunk, at: Looking) -> Seen:

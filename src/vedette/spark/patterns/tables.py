@@ -20,13 +20,13 @@ from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from vedette.engine.outcomes import Outcomes
 from vedette.patterns.witness_names import bound_paths
+from vedette.spark.engines import Sent
 from vedette.spark.patterns.coded import FIELDS, GROUP, SHARD, TIME, TIMED, batch_of, places_of
 from vedette.spark.patterns.coding import ASIDE, Reading, Step, coding, plainly
 from vedette.spark.patterns.following import Follower, Forecasts, named_of
 from vedette.spark.patterns.live import ready
 from vedette.spark.patterns.rows import BOUND, CARRIED, EVENT, RAW, REASON, chosen, fields_of, filled, told_schema
 from vedette.spark.patterns.rows import columns_of as ddl_of
-from vedette.spark.patterns.sets import PatternSet
 from vedette.spark.readers import ARRIVAL, CALLED, ID, carried_as
 
 WHEN = " "  # the column of when events were; null where they do not say. No attribute is called so
@@ -36,7 +36,7 @@ WHEN = " "  # the column of when events were; null where they do not say. No att
 class Course:
     """How coded events are followed."""
 
-    patterns: PatternSet
+    sent: Sent
     timed: bool = True  # some event has a time
     counts_once: bool = True  # duplicates are found here: of several events with the same id one counts
     forecasts: Forecasts = Forecasts()
@@ -48,9 +48,8 @@ def coded_events(rows: DataFrame, reading: Reading, kept: Sequence[DataType] = (
     Where the `times` of all events are read, an event without one has the greatest of those before it, as in one
     process.
     """
-    patterns = reading.patterns
-    assert patterns is not None  # those of a stream change, and are followed in another way
-    bound = sorted(bound_paths(patterns.records)) if reading.told else []
+    assert reading.sent is not None  # those of a stream change, and are followed in another way
+    bound = sorted(bound_paths(reading.sent.patterns().records)) if reading.told else []
     texts = [CALLED, *(f"{BOUND}{path}" for path in bound)]
     carried = [StructField(f"{CARRIED}{carried_as(number)}", type_) for number, type_ in enumerate(kept)]
     more = [StructField(name, StringType()) for name in (*texts, EVENT, REASON, RAW)]
@@ -67,19 +66,19 @@ def in_time(coded: DataFrame) -> DataFrame:
     return coded.withColumn(TIME, time).where(F.col(GROUP) >= ASIDE)
 
 
-def followed(coded: DataFrame, patterns: PatternSet, host: Step, columns: StructType | str) -> DataFrame:
+def followed(coded: DataFrame, sent: Sent, host: Step, columns: StructType | str) -> DataFrame:
     """Results of `host` for coded events, which come to it shard by shard, each in the order of time."""
-    shards = max(1, sum(group.shards for group in patterns.groups()))
+    shards = max(1, sum(group.shards for group in sent.patterns().groups()))
     placed = coded.repartition(shards, GROUP, SHARD).sortWithinPartitions(GROUP, SHARD, TIME, ARRIVAL)
     return placed.mapInArrow(plainly(host), columns)
 
 
 def follow_table(rows: DataFrame, reading: Reading, kept: Sequence[DataType], *, timed: bool = True) -> DataFrame:
     """Outcomes of all events: rows with the columns of `told_schema`, in any order."""
-    assert reading.patterns is not None
-    course, told = Course(reading.patterns, timed), told_schema(kept)
+    assert reading.sent is not None
+    course, told = Course(reading.sent, timed), told_schema(kept)
     host = telling(course, to_arrow_schema(told, timezone="UTC"))
-    return followed(coded_events(rows, reading, kept), reading.patterns, host, told)
+    return followed(coded_events(rows, reading, kept), reading.sent, host, told)
 
 
 class Heard(NamedTuple):
@@ -99,7 +98,7 @@ def hear(batches: Iterator[pa.RecordBatch], course: Course) -> Iterator[Heard]:
             if here != place or follower is None:
                 if follower is not None:
                     yield Heard(follower.finish(), follower, None)
-                place, follower = here, ready(course.patterns).follower(here[0], course.forecasts, in_order=True)
+                place, follower = here, ready(course.sent).follower(here[0], course.forecasts, in_order=True)
             events = batch.slice(begin, end - begin)
             yield Heard(_follow(course, follower, events), follower, events)
     if follower is not None:

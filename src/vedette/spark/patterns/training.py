@@ -62,7 +62,7 @@ def learn(placed: DataFrame, lesson: Lesson, records: Sequence[PatternRecord]) -
 
     The `records` of the lesson are in the order in which the model is to have them.
     """
-    groups = lesson.patterns.groups()
+    groups = lesson.sent.patterns().groups()
     shards = max((group.shards for group in groups), default=1)
     placed = placed.repartition(max(1, sum(group.shards for group in groups)), GROUP, SHARD)
     placed = placed.sortWithinPartitions(GROUP, SHARD, PARTITION, MOMENT, ARRIVAL)

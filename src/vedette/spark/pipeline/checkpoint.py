@@ -6,9 +6,6 @@ meanwhile.
     <checkpoint>/vedette/pipeline.json         whose checkpoint this is
     <checkpoint>/vedette/batches/0000000012    the version that micro-batch 12 uses
     <checkpoint>/vedette/snapshots/<version>-… that version, compiled; kept as long as a micro-batch may need it
-    <checkpoint>/vedette/patterns/<version>    its patterns, where patterns are followed; kept as long
-    <checkpoint>/vedette/filters/<version>     its filters that call operators, where there are some; kept as long
-    <checkpoint>/vedette/origins/<version>     where its subscriptions come from, as far as they say so; kept as long
     <checkpoint>/vedette/operators.json        statistics of operators, with which planning of their calls begins
     <checkpoint>/vedette/lock                  held by the process that runs
 
@@ -17,7 +14,6 @@ Beside it lies what Spark writes: a micro-batch that is in `offsets` and not in 
 
 from __future__ import annotations
 
-import base64
 import datetime as dt
 import uuid
 from collections.abc import Mapping
@@ -26,23 +22,19 @@ from typing import Any
 
 import orjson
 
-from vedette.errors import PipelineError, SnapshotError
-from vedette.filters.matcher import Matcher
-from vedette.filters.operator_records import OperatorRecord
+from vedette.engine.engine import Engine
+from vedette.engine.pattern_shards import ShardOptions
+from vedette.errors import FilterError, NotSupported, PipelineError, SnapshotError
 from vedette.filters.snapshot_files import VERSION as SNAPSHOT_FORMAT
 from vedette.spark.engine_versions import EngineVersion
-from vedette.spark.patterns.sets import PatternSet
 from vedette.spark.pipeline.checkpoint_facts import differences
+from vedette.spark.pipeline.checkpoint_versions import SavedVersion, remove_versions, save_version, saved_version
 from vedette.spark.pipeline.storage import Storage
 from vedette.version import __version__
 
 FORMAT = 1
 _WHOSE = "vedette/pipeline.json"
 _BATCHES = "vedette/batches"
-_SNAPSHOTS = "vedette/snapshots"
-_PATTERNS = "vedette/patterns"
-_FILTERS = "vedette/filters"
-_ORIGINS = "vedette/origins"
 _REMEMBERED = 100  # micro-batches whose versions stay written down, for people to look up
 # Folders refuse the batches of another stream; tables and topics take them, as more of the same.
 _ANEW = "or begin anew: remove the checkpoint and every folder that its sinks wrote, and all events are read again"
@@ -54,26 +46,39 @@ class BatchVersion:
 
     batch: int
     version: str
-    subscriptions: int
-    matcher: Matcher
-    patterns: PatternSet | None
-    again: bool  # the micro-batch began before, in a run that was cut short
-    operators: tuple[OperatorRecord, ...] | None = None  # the filters that call operators, where these are called
+    engine: Engine
+    options: ShardOptions | None  # how its patterns are followed, where they are
+    again: bool = False  # the micro-batch began before, in a run that was cut short
     origins: Mapping[str, str] = field(default_factory=dict)  # id -> where it comes from, as JSON, if it says so
     set_aside: int = 0  # subscriptions that were bad
+
+    @classmethod
+    def of(cls, batch: int, current: EngineVersion, since: Mapping[str, int]) -> BatchVersion:
+        """The current version, and since which micro-batch its later patterns are there."""
+        options = _with_since(current.options, since)
+        return cls(
+            batch, current.version, current.engine, options, origins=current.origins, set_aside=current.set_aside
+        )
 
 
 class CheckpointLedger:
     """The ledger of one checkpoint."""
 
-    def __init__(self, storage: Storage, stream: str, notes: tuple[str, ...]) -> None:
+    def __init__(self, storage: Storage, stream: str, notes: tuple[str, ...], *, calls_operators: bool) -> None:
         self._storage = storage
+        self._calls_operators = calls_operators  # the pipeline may call operators
         self.stream = stream  # the name of this checkpoint's stream, unlike that of any other
         self.notes = notes  # notes to be shown before the start
 
     @classmethod
     def open(
-        cls, storage: Storage, facts: Mapping[str, Any], current: EngineVersion, spark_log: SparkLog
+        cls,
+        storage: Storage,
+        facts: Mapping[str, Any],
+        current: EngineVersion,
+        spark_log: SparkLog,
+        *,
+        calls_operators: bool = False,
     ) -> CheckpointLedger:
         """The ledger of a checkpoint; PipelineError if it is another pipeline's, or cannot be continued."""
         storage.lock()
@@ -91,13 +96,13 @@ class CheckpointLedger:
                 "library": __version__,
                 "snapshots": SNAPSHOT_FORMAT,
                 "facts": facts,
-                "shards": None if current.patterns is None else current.patterns.shards,
+                "shards": None if current.options is None else current.options.shards,
             }
             storage.write(_WHOSE, orjson.dumps(record, option=orjson.OPT_INDENT_2))
-            return cls(storage, stream, ())
+            return cls(storage, stream, (), calls_operators=calls_operators)
         record = _parsed(text, storage.name)
         _refuse_others(record, facts, storage.name)
-        ledger = cls(storage, str(record["stream"]), ())
+        ledger = cls(storage, str(record["stream"]), (), calls_operators=calls_operators)
         ledger.notes = tuple(ledger._news(record, current, spark_log))
         return ledger
 
@@ -109,40 +114,22 @@ class CheckpointLedger:
         """The version for a micro-batch: the one that it began with, else the current one, which is written down."""
         entry = self._entry(batch)
         if entry is not None:
-            matcher = self._matcher(entry, current)
-            patterns = _with_since(self._patterns(entry, current), entry.get("since", {}))
-            asked = self._filters(entry, current)
-            version, subscriptions = str(entry["version"]), int(entry["subscriptions"])
-            origins, aside = self._origins(entry, current), int(entry.get("set aside", 0))
-            return BatchVersion(batch, version, subscriptions, matcher, patterns, True, asked, origins, aside)
-        self._storage.keep(current.matcher, _snapshot_name(current.version, SNAPSHOT_FORMAT))
-        self._keep(current)
+            use = self._use(entry, current)
+            return replace(use, batch=batch, again=True, set_aside=int(entry.get("set aside", 0)))
         since = self._since(batch, current)
         entry = {
             "batch": batch,
-            "version": current.version,
-            "subscriptions": current.subscriptions,
-            "snapshots": SNAPSHOT_FORMAT,
+            **save_version(self._storage, current),
+            "subscriptions": len(current.engine),
             "since": since,
-            "operators": len(current.operators or ()),
-            "origins": len(current.origins),
+            "operators": current.engine.kinds["operators"],
             "set aside": current.set_aside,
             "library": __version__,
             "began": dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"),
         }
         self._storage.write(_entry_name(batch), orjson.dumps(entry))
         self._prune(entry)
-        return BatchVersion(
-            batch,
-            current.version,
-            current.subscriptions,
-            current.matcher,
-            _with_since(current.patterns, since),
-            again=False,
-            operators=current.operators,
-            origins=current.origins,
-            set_aside=current.set_aside,
-        )
+        return BatchVersion.of(batch, current, since)
 
     # ------------------------------------------------------------ inside
 
@@ -150,12 +137,35 @@ class CheckpointLedger:
         text = self._storage.read(_entry_name(batch))
         return None if text is None else _parsed(text, f"{self._storage.name}/{_entry_name(batch)}")
 
-    def _matcher(self, entry: Mapping[str, Any], current: EngineVersion) -> Matcher:
-        batch, version = entry["batch"], entry["version"]
+    def _use(self, entry: Mapping[str, Any], current: EngineVersion) -> BatchVersion:
+        """The version of an entry, as a micro-batch uses it."""
+        batch, version, since = entry["batch"], str(entry["version"]), entry.get("since", {})
         if version == current.version:
-            return current.matcher
+            return BatchVersion.of(batch, current, since)
+        saved, options, origins = self._saved(entry)
+        began = (
+            f"micro-batch {batch} was cut short, and has to be run again with version {version} of the "
+            "subscriptions, {}as it began; but "
+        )
+        if saved.calls_operators and not self._calls_operators:
+            raise PipelineError(
+                f"{began.format('which calls operators, ')}this pipeline has none\n"
+                "Hint: give it the section [operators] that it had, until it is done"
+            )
         try:
-            return self._storage.open(_snapshot_name(version, entry["snapshots"]))
+            engine = saved.engine(current.engine.calling)
+        except (FilterError, NotSupported) as error:
+            raise PipelineError(
+                f"{began.format('')}the operators that it calls have changed: {error}\n"
+                "Hint: put the operators back as they were until it is done"
+            ) from error
+        told = engine.told() if origins is None else origins
+        return BatchVersion(batch, version, engine, _with_since(options, since), origins=told)
+
+    def _saved(self, entry: Mapping[str, Any]) -> SavedVersion:
+        batch, version = entry["batch"], entry["version"]
+        try:
+            return saved_version(self._storage, entry)
         except SnapshotError as error:
             reason = str(error).partition("\nHint: ")[0]
             raise PipelineError(
@@ -165,95 +175,30 @@ class CheckpointLedger:
                 f"were (version {version}) and start again; {_ANEW}"
             ) from error
 
-    def _keep(self, current: EngineVersion) -> None:
-        """Write the patterns, filters with operators and origins of a version, unless they are there already."""
-        name = _patterns_name(current.version)
-        if current.patterns is not None and self._storage.read(name) is None:
-            self._storage.write(name, base64.b64encode(current.patterns.to_bytes()))
-        name = _filters_name(current.version)
-        if current.operators and self._storage.read(name) is None:
-            records = [(each.id, each.text, each.subscriber) for each in current.operators]
-            self._storage.write(name, orjson.dumps({"filters": records}))
-        name = _origins_name(current.version)
-        if current.origins and self._storage.read(name) is None:
-            self._storage.write(name, orjson.dumps(dict(current.origins)))
-
-    def _patterns(self, entry: Mapping[str, Any], current: EngineVersion) -> PatternSet | None:
-        version = str(entry["version"])
-        if version == current.version or current.patterns is None:
-            return current.patterns
-        return PatternSet.from_bytes(base64.b64decode(self._part(entry, _patterns_name(version), "the patterns")))
-
     def _since(self, batch: int, current: EngineVersion) -> dict[str, int]:
         """First micro-batches of the patterns that were added later than the first one, by id.
 
         A pattern that was removed and came back begins anew, also where no event came meanwhile.
         """
         entry = self._entry(batch - 1)
-        if current.patterns is None or entry is None:
+        if current.options is None or entry is None:
             return {}
         known: dict[str, int] = entry.get("since", {})
-        before = self._patterns(entry, current)
-        if entry["version"] == current.version or before is None:
+        if entry["version"] == current.version:
             return known
+        saved, options, _ = self._saved(entry)
+        if options is None:
+            return known
+        before, now = saved.sharded(options), current.engine.sharded(current.options)
         # Where forecasts begin to learn, or cease to, their patterns are followed at another place.
-        stays = {
-            record for record in before.records if record.predict is None or before.learn == current.patterns.learn
-        }
-        since = {
-            record.id: known.get(record.id, 0) if record in stays else batch for record in current.patterns.records
-        }
+        stays = {record for record in before.records if record.predict is None or before.learn == now.learn}
+        since = {record.id: known.get(record.id, 0) if record in stays else batch for record in now.records}
         return {id_: first for id_, first in since.items() if first}
-
-    def _filters(self, entry: Mapping[str, Any], current: EngineVersion) -> tuple[OperatorRecord, ...] | None:
-        version = str(entry["version"])
-        if version == current.version:
-            return current.operators
-        if not entry.get("operators"):
-            return None if current.operators is None else ()
-        if current.operators is None:
-            raise PipelineError(
-                f"micro-batch {entry['batch']} was cut short, and has to be run again with version {version} of the "
-                "subscriptions, which calls operators, as it began; but this pipeline has none\n"
-                "Hint: give it the section [operators] that it had, until it is done"
-            )
-        name = _filters_name(version)
-        records = _parsed(self._part(entry, name, "the filters"), f"{self._storage.name}/{name}").get("filters", ())
-        return tuple(OperatorRecord(*each) for each in records)
-
-    def _origins(self, entry: Mapping[str, Any], current: EngineVersion) -> Mapping[str, str]:
-        version = str(entry["version"])
-        if version == current.version:
-            return current.origins
-        if not entry.get("origins"):
-            return {}
-        name = _origins_name(version)
-        return _parsed(self._part(entry, name, "the origins"), f"{self._storage.name}/{name}")
-
-    def _part(self, entry: Mapping[str, Any], name: str, what: str) -> bytes:
-        text = self._storage.read(name)
-        if text is None:
-            raise PipelineError(
-                f"micro-batch {entry['batch']} was cut short, and has to be run again with {what} of version "
-                f"{entry['version']}, but {self._storage.name}/{name} is gone\n"
-                f"Hint: put it back from a backup; {_ANEW}"
-            )
-        return text
 
     def _prune(self, entry: Mapping[str, Any]) -> None:
         """Remove what no micro-batch needs: only the newest may run again; the one before is kept to be safe."""
         batch: int = entry["batch"]
-        needed = {
-            _snapshot_name(each["version"], each["snapshots"]) for each in (entry, self._entry(batch - 1)) if each
-        }
-        for name in self._storage.names(_SNAPSHOTS):
-            if f"{_SNAPSHOTS}/{name}" not in needed:
-                self._storage.remove(f"{_SNAPSHOTS}/{name}")
-        versions = {str(each["version"]) for each in (entry, self._entry(batch - 1)) if each}
-        for folder in (_PATTERNS, _FILTERS, _ORIGINS):
-            for name in self._storage.names(folder):
-                if name not in versions:
-                    self._storage.remove(f"{folder}/{name}")
+        remove_versions(self._storage, [each for each in (entry, self._entry(batch - 1)) if each])
         if batch % _REMEMBERED == 0:
             for name in self._storage.names(_BATCHES):
                 if name.isdigit() and int(name) < batch - _REMEMBERED:
@@ -272,8 +217,7 @@ class CheckpointLedger:
             return notes
         version = str(entry["version"])
         if spark_log.pending and entry["batch"] == newest:
-            self._matcher(entry, current)
-            self._filters(entry, current)
+            self._use(entry, current)
             notes.append(f"micro-batch {newest} was cut short: it is run again, with version {version} as it began")
         if version != current.version:
             first = newest + 1 if entry["batch"] == newest else newest
@@ -299,17 +243,11 @@ def described(storage: Storage) -> dict[str, Any]:
     entries = [
         _parsed(found, each) for each in storage.names(_BATCHES) if (found := storage.read(f"{_BATCHES}/{each}"))
     ]
-    patterns = {}
-    for version in storage.names(_PATTERNS):
-        found = storage.read(_patterns_name(version))
-        if found is not None:
-            patterns[version] = PatternSet.from_bytes(base64.b64decode(found))
     return {
         **{name: record.get(name) for name in ("stream", "library", "format", "snapshots", "facts", "shards")},
         "newest": log.newest,
         "pending": log.pending,
         "batches": entries,
-        "patterns": patterns,
     }
 
 
@@ -340,25 +278,8 @@ def _entry_name(batch: int) -> str:
     return f"{_BATCHES}/{batch:010d}"
 
 
-def _snapshot_name(version: str, format: int) -> str:
-    # The same subscriptions in another format are other files.
-    return f"{_SNAPSHOTS}/{version}-{format}"
-
-
-def _with_since(patterns: PatternSet | None, since: Mapping[str, int]) -> PatternSet | None:
-    return None if patterns is None else replace(patterns, since=tuple(since.items()))
-
-
-def _patterns_name(version: str) -> str:
-    return f"{_PATTERNS}/{version}"
-
-
-def _filters_name(version: str) -> str:
-    return f"{_FILTERS}/{version}"
-
-
-def _origins_name(version: str) -> str:
-    return f"{_ORIGINS}/{version}"
+def _with_since(options: ShardOptions | None, since: Mapping[str, int]) -> ShardOptions | None:
+    return None if options is None else replace(options, since=tuple(since.items()))
 
 
 def _parsed(text: bytes, name: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from vedette.spark.patterns.coded import keys_of_place
 from vedette.spark.patterns.shard import facts_of
 from vedette.spark.patterns.streams import STATE
 from vedette.spark.pipeline.checkpoint import described
+from vedette.spark.pipeline.checkpoint_versions import saved_version
 from vedette.spark.pipeline.locations import local
 from vedette.spark.pipeline.operator_stage import remembered
 from vedette.spark.pipeline.remote_storage import RemoteStorage
@@ -32,20 +33,20 @@ def inspect(folder: str, session: Callable[[], SparkSession]) -> dict[str, Any]:
     found = described(storage)
     entries = found.pop("batches")
     newest = entries[-1] if entries else None
-    sets = found.pop("patterns")
-    patterns = None if newest is None else sets.get(newest["version"])
+    version = None if newest is None else saved_version(storage, newest)
+    options = None if version is None else version.options
     found["subscriptions"] = newest and {
         "version": newest["version"],
         "count": newest["subscriptions"],
         "set aside": newest.get("set aside", 0),
-        "patterns": None if patterns is None else [record.id for record in patterns.records],
+        "patterns": None if version is None or options is None else version.saved.sharded(options).ids,
         "calling operators": newest.get("operators", 0),
         "since": min(each["batch"] for each in entries if each["version"] == newest["version"]),
         "library": newest["library"],
         "began": newest["began"],
     }
     found["operators"] = _operators(storage)
-    if patterns is not None and found["newest"] is not None and (found["newest"] > 0 or not found["pending"]):
+    if options is not None and found["newest"] is not None and (found["newest"] > 0 or not found["pending"]):
         # Java has a working folder of its own, which need not be that of this process.
         found["state"] = _state(folder if path is None else os.path.abspath(path), session())
     return found

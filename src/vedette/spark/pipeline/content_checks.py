@@ -11,14 +11,12 @@ from pathlib import Path
 
 from vedette.errors import FilterError, InputError, Mistake, NotSupported
 from vedette.filters.pattern_records import PatternRecord, Predict
-from vedette.filters.templates import HasOperators, IsPattern, Templates
+from vedette.filters.templates import HasOperators, IsPattern, Templates, parsed_filter
 from vedette.io.operator_calls import OperatorCalls, patterns_call
 from vedette.io.schemas import read_schema
 from vedette.io.subscription_problems import FILTERS_ONLY, LEAVE_IT_OUT, SubscriptionProblem, refusal
 from vedette.io.subscription_rows import RejectedSubscription, SubscriptionRecord, SubscriptionRows, Written
 from vedette.io.subscriptions import read_subscriptions
-from vedette.language.ast import Composite
-from vedette.language.parser import parse
 from vedette.schema.schema import Schema
 from vedette.spark.pipeline.fields import shortened
 from vedette.spark.pipeline.findings import PipelineMistake, key_name, similar_name
@@ -94,7 +92,7 @@ class _SubscriptionRules:
 
     def understand(self) -> Callable[[str], object]:
         """A function that checks a text, and raises what is wrong with it, or IsPattern."""
-        return _parsed if self.schema is None else Templates(self.schema).normal_form  # without any index
+        return parsed_filter if self.schema is None else Templates(self.schema).normal_form  # without any index
 
     def wrong_calls(self, record: SubscriptionRecord, *, pattern: bool) -> FilterError | NotSupported | None:
         """Why the operator calls of a subscription cannot be made, or None."""
@@ -115,12 +113,6 @@ class _SubscriptionRules:
 def _pattern_calls(record: SubscriptionRecord, schema: Schema) -> bool:
     predict = None if record.predict is None else Predict.of(record.predict)
     return patterns_call([PatternRecord(record.id, record.when, record.subscriber, predict)], schema)
-
-
-def _parsed(text: str) -> None:
-    expression = parse(text)
-    if isinstance(expression, Composite):
-        raise IsPattern(expression)
 
 
 def _local(place: str) -> Path:

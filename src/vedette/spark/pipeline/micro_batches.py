@@ -12,7 +12,6 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from vedette.engine.engine import Engine
 from vedette.schema.schema import Schema
 from vedette.spark.engine_versions import EngineVersions
 from vedette.spark.pipeline import row_counters
@@ -74,7 +73,7 @@ class MicroBatches:
         """Match the events of a micro-batch and hand the notifications to the sinks."""
         begin = time.perf_counter()
         use = self._use(number)
-        report = BatchReport(number, use.version, use.subscriptions, use.again, set_aside=use.set_aside)
+        report = BatchReport(number, use.version, len(use.engine), use.again, set_aside=use.set_aside)
         with nullcontext() if self.operators is None else self.operators.counting(report):
             self._process(events, number, use, report)
         report.total_s = time.perf_counter() - begin
@@ -86,9 +85,8 @@ class MicroBatches:
         spark = events.sparkSession
         with _timed(report, "prepare"), described(spark, batch.doing("read")):
             read, came = self._reading(spark), row_counters.PassCounter()
-            engine = Engine(use.matcher) if self.operators is None else self.operators.engine(use)
-            events, told = self._told(events, use, engine)
-            found = self.source.outcomes(read.on(events), engine, tuple(self.pipeline.keep), read=read.accumulator)
+            events, told = self._told(events, use)
+            found = self.source.outcomes(read.on(events), use.engine, tuple(self.pipeline.keep), read=read.accumulator)
             if self.patterns is not None or self.operators is not None:
                 found = with_pattern_columns(found, use.version, tuple(self.pipeline.keep))
             if told is not None:
@@ -118,13 +116,13 @@ class MicroBatches:
                 self._kept = None
         self._count(report, read, came, ran=shared or not use.again)
 
-    def _told(self, events: DataFrame, use: BatchVersion, engine: Engine) -> tuple[DataFrame, DataFrame | None]:
+    def _told(self, events: DataFrame, use: BatchVersion) -> tuple[DataFrame, DataFrame | None]:
         """The events of a micro-batch, and the outcomes of patterns, if any."""
         if self.patterns is None:
             return events, None
         if self.ledger is None:
-            return events, self.patterns.outcomes(self.patterns.over(events, use, engine), use.version)
-        self.patterns.say(use, engine, events.sparkSession)
+            return events, self.patterns.outcomes(self.patterns.over(events, use), use.version)
+        self.patterns.say(use, events.sparkSession)
         # Events and outcomes of patterns come together, and are separated here: stateful work must run only once.
         self._kept = events.persist(StorageLevel.MEMORY_AND_DISK)
         events, told = self.patterns.parted(self._kept)
@@ -138,17 +136,7 @@ class MicroBatches:
     def _use(self, number: int | None) -> BatchVersion:
         current = self.versions.current()
         if self.ledger is None or number is None:
-            return BatchVersion(
-                0,
-                current.version,
-                current.subscriptions,
-                current.matcher,
-                current.patterns,
-                again=False,
-                operators=current.operators,
-                origins=current.origins,
-                set_aside=current.set_aside,
-            )
+            return BatchVersion.of(0, current, {})
         self.report.step(number, "begun")
         use = self.ledger.begin(number, current)
         self.report.step(number, "in the ledger")

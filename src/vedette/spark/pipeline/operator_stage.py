@@ -9,15 +9,12 @@ from typing import Final
 
 import orjson
 
-from vedette.engine.engine import Engine
-from vedette.errors import FilterError, InputError, NotSupported, PipelineError
+from vedette.errors import InputError
 from vedette.io.operator_calls import OperatorCalls
 from vedette.operators.calling import Calling
 from vedette.operators.failures import FailureKind
 from vedette.operators.statistics import Statistics
 from vedette.patterns.forecasts.model import Model
-from vedette.spark.engines import engine_of
-from vedette.spark.pipeline.checkpoint import BatchVersion
 from vedette.spark.pipeline.config import Pipeline
 from vedette.spark.pipeline.content_checks import operator_calls
 from vedette.spark.pipeline.progress import EXAMPLES, BatchReport
@@ -36,11 +33,10 @@ class OperatorStage:
         self.calls, self.calling = calls, calling
         self.notes: tuple[str, ...] = ()  # notes to be shown before the start
         self._storage = storage
-        self._ready: tuple[str, Engine] | None = None
         self._kept = calling.statistics.revision
 
     @classmethod
-    def of(cls, pipeline: Pipeline, storage: Storage | None, model: bytes | None) -> OperatorStage | None:
+    def of(cls, pipeline: Pipeline, storage: Storage | None, model: Model | None) -> OperatorStage | None:
         """The operators of a pipeline, with statistics of its checkpoint, or else of the model; None if it has none."""
         config = pipeline.operators
         if config is None:
@@ -53,25 +49,10 @@ class OperatorStage:
         except InputError as error:  # statistics only save time
             notes = (f"what was known of operators is forgotten: {error}",)
         if known is None and model is not None:
-            known = Model.from_bytes(model).operators
+            known = model.operators
         made = cls(calls, Calling(None if config.file is None else calls.operators, statistics=known), storage)
         made.notes = notes
         return made
-
-    def engine(self, use: BatchVersion) -> Engine:
-        """The engine of a micro-batch: filters, with and without operators."""
-        if self._ready is None or self._ready[0] != use.version:
-            try:
-                self._ready = use.version, engine_of(use.matcher, use.operators or (), self.calling)
-            except (FilterError, NotSupported) as error:
-                if not use.again:
-                    raise
-                raise PipelineError(
-                    f"micro-batch {use.batch} was cut short, and has to be run again with version {use.version} of the "
-                    f"subscriptions, as it began; but the operators that it calls have changed: {error}\n"
-                    "Hint: put the operators back as they were until it is done"
-                ) from error
-        return self._ready[1]
 
     @contextmanager
     def counting(self, report: BatchReport) -> Iterator[None]:

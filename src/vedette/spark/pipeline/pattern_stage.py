@@ -14,21 +14,18 @@ from typing import Final
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType
 
-from vedette.engine.engine import Engine
+from vedette.engine.pattern_shards import ShardOptions
 from vedette.errors import PipelineError
 from vedette.operators.calling import Calling
 from vedette.patterns.forecasts.model import Model
-from vedette.spark.engine_versions import PatternOptions
-from vedette.spark.engines import columns_beside
+from vedette.spark.engines import Sent
 from vedette.spark.lines import BINDINGS, HEAD, TAIL
 from vedette.spark.operators.carried import caller
 from vedette.spark.patterns.coded import PACKETS
-from vedette.spark.patterns.coding import Reading, packing
-from vedette.spark.patterns.live import PROPERTY, Known, Now, carry
+from vedette.spark.patterns.coding import packing
+from vedette.spark.patterns.live import Known, announce
 from vedette.spark.patterns.rows import EVENT, LATE, MOMENT, RAW, REASON, SUBSCRIBER, TOLD, fields_of, told_schema
-from vedette.spark.patterns.sets import shards_of
 from vedette.spark.patterns.streams import follow_packets
 from vedette.spark.patterns.tables import follow_table
 from vedette.spark.pipeline.checkpoint import BatchVersion
@@ -37,7 +34,7 @@ from vedette.spark.pipeline.locations import local
 from vedette.spark.pipeline.routing import named
 from vedette.spark.pipeline.sources import Source
 from vedette.spark.readers import carried_as
-from vedette.spark.snapshots import ship
+from vedette.spark.spark_session import shards_of
 
 # Of outcomes, where patterns are followed or operators are called.
 PATTERN_COLUMNS: Final = ("steps", "bindings", "probability", "within")
@@ -46,18 +43,21 @@ _KNOWN: Final = 200  # predicates and evaluations that are sent to workers, with
 _COLUMN: Final = "vedette told"  # beside the columns of a source
 
 
-def following_of(pipeline: Pipeline, spark: SparkSession, shards: int | None) -> PatternOptions | None:
+def following_of(pipeline: Pipeline, spark: SparkSession, shards: int | None) -> ShardOptions | None:
     """How a pipeline follows patterns; None if it does not."""
     config = pipeline.patterns
-    if config is None:
+    return None if config is None else ShardOptions(shards or shards_of(spark), config.cap, config.learn)
+
+
+def model_of(pipeline: Pipeline) -> Model | None:
+    """The model of a pipeline's forecasts, if it has one."""
+    place = None if pipeline.patterns is None else pipeline.patterns.model
+    if place is None:
         return None
-    model = None
-    if config.model is not None:
-        path = local(config.model)
-        if path is None:
-            raise PipelineError(f"the model {config.model} is not on this machine\nHint: copy it here")
-        model = Model.load(Path(path)).to_bytes()
-    return PatternOptions(shards or shards_of(spark), config.cap, config.learn, model)
+    path = local(place)
+    if path is None:
+        raise PipelineError(f"the model {place} is not on this machine\nHint: copy it here")
+    return Model.load(Path(path))
 
 
 def with_pattern_columns(outcomes: DataFrame, version: str, keep: Sequence[str]) -> DataFrame:
@@ -74,13 +74,18 @@ def with_pattern_columns(outcomes: DataFrame, version: str, keep: Sequence[str])
     return outcomes.select(*columns[: len(HEAD) - 1], same, *beside.values(), *columns[rest:])
 
 
+def _sent(use: BatchVersion, spark: SparkSession) -> Sent:
+    if use.options is None:
+        raise ValueError("no patterns")
+    return Sent.of(use.engine, spark, use.options)
+
+
 class PatternStage:
     """Follows the patterns of a pipeline."""
 
     def __init__(self, pipeline: Pipeline, source: Source, calling: Calling | None = None) -> None:
         self._source, self._keep = source, tuple(pipeline.keep)
         self._calling = calling  # of the operators that steps call
-        self._calls = ("", False)  # which version was looked at last, and whether its steps call some
         config = pipeline.patterns
         wait = None if config is None else config.lateness
         self._lateness = 0 if wait is None else wait.milliseconds * 1000
@@ -89,7 +94,9 @@ class PatternStage:
 
     def beside(self, events: DataFrame) -> DataFrame:
         """A stream of events and of outcomes of patterns: each row is one or the other."""
-        raw, task, kept = self._raw(events)
+        raw, task, kept = self._source.raw(events, self._keep, whole=self._calling is not None)
+        if self._calling is not None:
+            task = replace(task, caller=caller(self._calling, events.sparkSession))
         told = told_schema(kept)
         found = follow_packets(raw.mapInArrow(packing(task), PACKETS), None, self._lateness, told)
         nothing = [F.lit(None).cast(field.dataType).alias(field.name) for field in events.schema]
@@ -103,40 +110,20 @@ class PatternStage:
         told = named(_COLUMN)
         return batch.where(told.isNull()).drop(_COLUMN), batch.where(told.isNotNull()).select(f"`{_COLUMN}`.*")
 
-    def say(self, use: BatchVersion, engine: Engine, spark: SparkSession) -> None:
-        """Send the workers of this micro-batch its patterns and filters, and the statistics of operators."""
-        if use.patterns is None:
-            return
+    def say(self, use: BatchVersion, spark: SparkSession) -> None:
+        """Send the workers of this micro-batch its engine, and the statistics of operators."""
         known = None
-        if self._calling is not None and self._steps_call(use):
+        if self._calling is not None and use.engine.called_on_the_way:
             current = caller(self._calling, spark)
             known = Known(current.stamp, self._calling.known().most(_KNOWN).plain())
-        shipped = ship(engine.filters, spark)
-        text = Now(carry(use.patterns, spark), shipped, columns_beside(engine), known).text()
-        spark.sparkContext.setLocalProperty(PROPERTY, text)
-
-    def _steps_call(self, use: BatchVersion) -> bool:
-        if self._calls[0] != use.version:
-            self._calls = use.version, use.patterns is not None and use.patterns.calls
-        return self._calls[1]
-
-    def _raw(self, events: DataFrame) -> tuple[DataFrame, Reading, list[DataType]]:
-        raw, task, kept = self._source.raw(events, self._keep, whole=self._calling is not None)
-        if self._calling is not None:
-            task = replace(task, caller=caller(self._calling, events.sparkSession))
-        return raw, task, kept
+        announce(_sent(use, spark), known, spark)
 
     # ------------------------------------------------------------ no stream
 
-    def over(self, events: DataFrame, use: BatchVersion, engine: Engine) -> DataFrame:
+    def over(self, events: DataFrame, use: BatchVersion) -> DataFrame:
         """Rows of pattern outcomes for all events, where there is no stream."""
-        if use.patterns is None:
-            raise ValueError("no patterns")
-        raw, task, kept = self._raw(events)
-        filters = ship(engine.filters, events.sparkSession)
-        return follow_table(
-            raw, replace(task, patterns=use.patterns, filters=filters, columns=columns_beside(engine)), kept
-        )
+        raw, task, kept = self._source.raw(events, self._keep, whole=self._calling is not None)
+        return follow_table(raw, replace(task, sent=_sent(use, events.sparkSession)), kept)
 
     # ------------------------------------------------------------ outcomes
 

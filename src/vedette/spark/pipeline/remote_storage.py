@@ -8,8 +8,9 @@ from pathlib import Path
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from vedette.engine.engine import Engine
+from vedette.engine.snapshot import SavedEngine, read
 from vedette.errors import SnapshotError
-from vedette.filters.matcher import Matcher
 from vedette.spark.pipeline.sinks.hadoop import FileSystem
 from vedette.spark.snapshots import pack, unpack
 
@@ -23,7 +24,7 @@ class RemoteStorage:
     def __init__(self, spark: SparkSession, root: str) -> None:
         self._root = root.rstrip("/")
         self._files = FileSystem(spark, root)
-        self._copies: list[tempfile.TemporaryDirectory[str]] = []  # of snapshots, mapped by their matchers
+        self._copies: list[tempfile.TemporaryDirectory[str]] = []  # of snapshots, mapped by those who use them
 
     @property
     def name(self) -> str:
@@ -57,19 +58,19 @@ class RemoteStorage:
         """Remove a file or folder."""
         self._files.delete(f"{self._root}/{name}")
 
-    def keep(self, matcher: Matcher, name: str) -> None:
+    def keep(self, engine: Engine, name: str) -> None:
         """Save a snapshot here, pack it and upload it."""
         path = f"{self._root}/{name}"
         if self._files.exists(path):
             return
         with tempfile.TemporaryDirectory(prefix="vedette-") as made:
             folder, archive = Path(made) / "snapshot", Path(made) / "snapshot.tar"
-            matcher.save(folder)
+            engine.save(folder)
             pack(folder, archive)
             self._files.upload(archive, _beside(path))
         self._put(path)
 
-    def open(self, name: str) -> Matcher:
+    def open(self, name: str) -> SavedEngine:
         """Download and unpack a snapshot; every byte is checked."""
         copy = tempfile.TemporaryDirectory(prefix="vedette-")
         self._copies.append(copy)
@@ -80,7 +81,7 @@ class RemoteStorage:
             raise SnapshotError(f"{self._root}/{name} cannot be read: {error.java_exception.getMessage()}") from None
         unpack(archive, folder)
         archive.unlink()
-        return Matcher.open(folder, verify=False)  # unpacking it did
+        return read(folder, verify=False)  # unpacking it did
 
     def _put(self, path: str) -> None:
         if not self._files.move(_beside(path), path):

@@ -8,24 +8,25 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import orjson
-import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from vedette.engine.pattern_shards import ShardOptions
 from vedette.errors import RunError, VedetteError
-from vedette.io.operator_calls import OperatorCalls
-from vedette.spark.engine_versions import EngineVersion, EngineVersions, PatternOptions, VersionRefusal, watch
+from vedette.patterns.forecasts.model import Model
+from vedette.schema.schema import Schema
+from vedette.spark.engine_versions import EngineVersion, EngineVersions, VersionRefusal, watch
 from vedette.spark.pipeline.checkpoint import CheckpointLedger, SparkLog, shards_in
 from vedette.spark.pipeline.config import Pipeline
 from vedette.spark.pipeline.micro_batches import MicroBatches
 from vedette.spark.pipeline.operator_stage import OperatorStage
-from vedette.spark.pipeline.pattern_stage import PatternStage, following_of
+from vedette.spark.pipeline.pattern_stage import PatternStage, following_of, model_of
 from vedette.spark.pipeline.progress import BatchReport, ProgressReport, RunSummary, counted, lag_of, metrics_line
 from vedette.spark.pipeline.routing import unmet
 from vedette.spark.pipeline.spark_failures import explained, whole
@@ -92,13 +93,13 @@ class _Run:
         if pipeline.streaming:
             self._storage = storage_of(str(pipeline.checkpoint), spark)
         following = following_of(pipeline, spark, None if self._storage is None else shards_in(self._storage))
-        operators = OperatorStage.of(pipeline, self._storage, None if following is None else following.model)
+        model = model_of(pipeline)
+        operators = OperatorStage.of(pipeline, self._storage, model)
         if operators is not None:
             self._stack.enter_context(operators.calling)
             for note in operators.notes:
                 self._report.warn(note)
-        calls = None if operators is None else operators.calls
-        versions = self._stack.enter_context(self._watch(spark, schema, following, calls))
+        versions = self._stack.enter_context(self._watch(spark, schema, following, operators, model))
         self._warn_of_unmet(versions.current())
         self._warn_of_left_out(versions.current())
         begun = time.perf_counter()
@@ -116,7 +117,12 @@ class _Run:
         return self._summary
 
     def _watch(
-        self, spark: SparkSession, schema: Any, following: PatternOptions | None, calls: OperatorCalls | None
+        self,
+        spark: SparkSession,
+        schema: Schema,
+        following: ShardOptions | None,
+        operators: OperatorStage | None,
+        model: Model | None,
     ) -> EngineVersions:
         config = self._pipeline.subscriptions
         refresh = config.refresh.seconds if self._pipeline.streaming and config.refresh is not None else None
@@ -126,7 +132,9 @@ class _Run:
             schema,
             refresh,
             following=following,
-            calls=calls,
+            calls=None if operators is None else operators.calls,
+            calling=None if operators is None else operators.calling,
+            model=model,
             accepted=self._accepted,
             refused=self._refused,
             aside=self._set_aside,
@@ -135,15 +143,7 @@ class _Run:
 
     def _warn_of_unmet(self, version: EngineVersion) -> None:
         """Warn of sinks that no subscription fits: not an error, as these may come later."""
-        records = version.matcher.segment.records
-        subscribers: pa.Array | pa.ChunkedArray = records.table.column("subscriber")
-        ids: pa.Array | pa.ChunkedArray = records.ids
-        more = [(each.id, each.subscriber) for each in (version.patterns.records if version.patterns else ())]
-        more += [(each.id, each.subscriber) for each in version.operators or ()]
-        if more:
-            names, whose = zip(*more, strict=True)
-            subscribers = pa.chunked_array([subscribers.cast(pa.string()), pa.array(whose, pa.string())])
-            ids = pa.chunked_array([ids.cast(pa.string()), pa.array(names, pa.string())])
+        subscribers, ids = version.engine.subscribers, version.engine.ids
         for sink in self._pipeline.sinks:
             for wanted in unmet(sink, subscribers, ids):
                 self._report.warn(f"the sink {sink.name} waits for {wanted}")
@@ -162,7 +162,7 @@ class _Run:
     def _accepted(self, version: EngineVersion) -> None:
         self._warn_of_left_out(version)
         self._report.note(
-            f"New subscriptions: version {version.version} of {counted(version.subscriptions, 'subscription')}, "
+            f"New subscriptions: version {version.version} of {counted(len(version.engine), 'subscription')}, "
             "from the next micro-batch on"
         )
 
@@ -180,7 +180,13 @@ class _Run:
             raise RuntimeError("a stream has a checkpoint")
         self._stack.callback(self._storage.unlock)
         log = SparkLog.of(self._storage)
-        work.ledger = CheckpointLedger.open(self._storage, self._pipeline.facts(), work.versions.current(), log)
+        work.ledger = CheckpointLedger.open(
+            self._storage,
+            self._pipeline.facts(),
+            work.versions.current(),
+            log,
+            calls_operators=work.operators is not None,
+        )
         for note in work.ledger.notes:
             self._report.note(note[0].upper() + note[1:])
         work.stopping = lambda: self._stop.asked

@@ -123,7 +123,7 @@ class _Raw(Source):
         """The rows as they are, to be parsed in the worker."""
         kept = [kept_type(path, self.given) for path in keep]
         types = tuple(to_arrow_type(type_, timezone="UTC") for type_ in kept)
-        return events, Reading(self._reader(), tuple(keep), types, self.given), kept
+        return events, Reading(self._reader(), tuple(keep), types, self.given, refusing=True), kept
 
     def _reader(self, batch: DataFrame | None = None) -> Callable[[], Reader]:
         """The reader of rows in a worker; for a `batch` whose rows are counted, with what is known of these."""
@@ -321,7 +321,7 @@ class TableSource(Source):
         kept = [rows.schema[carried_as(number)].dataType for number in range(len(keep))]
         types = tuple(to_arrow_type(type_, timezone="UTC") for type_ in kept)
         reader = functools.partial(TableReader, tuple(each.name for each in sent), len(keep))
-        return rows, Reading(reader, tuple(keep), types, None), kept
+        return rows, Reading(reader, tuple(keep), types, refusing=True), kept
 
     def _own_id(self, batch: DataFrame) -> Column | None:
         """The id that events have of their own, as text."""

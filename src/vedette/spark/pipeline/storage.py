@@ -8,9 +8,9 @@ import shutil
 from pathlib import Path
 from typing import IO, Protocol
 
+from vedette.engine.engine import Engine
+from vedette.engine.snapshot import SavedEngine, parts_of, read
 from vedette.errors import PipelineError
-from vedette.filters.matcher import Matcher
-from vedette.filters.snapshot_files import MANIFEST, is_snapshot
 
 
 class Storage(Protocol):
@@ -38,11 +38,11 @@ class Storage(Protocol):
     def remove(self, name: str) -> None:
         """Remove a file, or a folder with all that is in it, if it exists."""
 
-    def keep(self, matcher: Matcher, name: str) -> None:
+    def keep(self, engine: Engine, name: str) -> None:
         """Save a snapshot, unless it is there already."""
 
-    def open(self, name: str) -> Matcher:
-        """The matcher of a snapshot; SnapshotError if it cannot be read."""
+    def open(self, name: str) -> SavedEngine:
+        """A snapshot; SnapshotError if it cannot be read."""
 
 
 class LocalStorage:
@@ -117,21 +117,22 @@ class LocalStorage:
         path.rename(aside)
         shutil.rmtree(aside)
 
-    def keep(self, matcher: Matcher, name: str) -> None:
-        """Save a snapshot, which is written beside and renamed, and flush it to the disk."""
+    def keep(self, engine: Engine, name: str) -> None:
+        """Save a snapshot, which is written beside, flushed to the disk, and renamed."""
         folder = self._root / name
-        if is_snapshot(folder):
+        if parts_of(folder):
             return
-        for left in folder.parent.glob(f".{folder.name}.*"):  # by a process that was killed
-            shutil.rmtree(left, ignore_errors=True)
-        matcher.save(folder)
-        _to_disk(folder / MANIFEST)
-        _to_disk(folder)
+        beside = folder.with_name(f".{folder.name}.new")
+        shutil.rmtree(beside, ignore_errors=True)  # left by a process that was killed
+        engine.save(beside)
+        for path in (*beside.rglob("*"), beside):
+            _to_disk(path)
+        beside.rename(folder)
         _to_disk(folder.parent)
 
-    def open(self, name: str) -> Matcher:
+    def open(self, name: str) -> SavedEngine:
         """Open a snapshot and check every byte: the machine may have crashed since it was written."""
-        return Matcher.open(self._root / name)
+        return read(self._root / name)
 
 
 def _to_disk(path: Path) -> None:

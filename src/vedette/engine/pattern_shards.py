@@ -1,4 +1,4 @@
-"""A set of patterns and how they are followed: what a checkpoint keeps as bytes, and what is sent to workers.
+"""The patterns of an engine as groups and shards, for hosts that send events to several followers by their keys.
 
 Patterns that are partitioned by the same attributes are a group. An event goes once to every group in which it has a
 partition: there to the shard that the partition falls into. Patterns without a partition have one shard for all events.
@@ -8,22 +8,22 @@ So has a group whose forecasts learn while they go, since what is learnt is shar
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-from pyspark.sql import SparkSession
 
 from vedette.errors import SnapshotError
 from vedette.filters.pattern_records import PatternRecord, Predict
-from vedette.io.operator_calls import patterns_call
 from vedette.language.ast import Composite
+from vedette.language.join_variables import variable_tests
 from vedette.language.parser import parse
+from vedette.language.steps import steps_of
 from vedette.operators.calling import Calling
 from vedette.patterns.explain import partition_of
+from vedette.patterns.forecasts.model import Model
 from vedette.patterns.machines import PatternNumbering, draft
 from vedette.patterns.matcher import PatternMatcher
 from vedette.patterns.packing import packed, unpacked
@@ -31,9 +31,18 @@ from vedette.patterns.pattern_step import CAP
 from vedette.schema.schema import Schema
 
 _KIND: Final = "set of patterns, version 1"
-_MOST_SHARDS: Final = 64
 
 Filters: TypeAlias = tuple[tuple[str, ...], ...]  # of steps, as texts, by group
+
+
+@dataclass(frozen=True, slots=True)
+class ShardOptions:
+    """How patterns are followed in shards."""
+
+    shards: int  # of every group that can be followed side by side
+    cap: int = CAP
+    learn: bool = False  # forecasts learn from what comes
+    since: tuple[tuple[str, int], ...] = ()  # ids, and the micro-batch from which on: those that came later than others
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +67,14 @@ class PatternSet:
     filters: tuple[str, ...] = ()  # of steps, in the order of their numbers, where patterns are part of a larger set
     since: tuple[tuple[str, int], ...] = ()  # ids, and the micro-batch from which on: those that came later than others
 
+    @classmethod
+    def of(
+        cls, records: Iterable[PatternRecord], schema: Schema, options: ShardOptions, model: Model | None = None
+    ) -> PatternSet:
+        """The patterns in the order of their subscriptions, which decides between two equal partial matches."""
+        known = None if model is None else model.to_bytes()
+        return cls(tuple(records), schema, options.shards, options.cap, options.learn, known, since=options.since)
+
     @cached_property  # it is asked for with every shard
     def version(self) -> str:
         """A name that equal sets have, and no others."""
@@ -68,6 +85,11 @@ class PatternSet:
 
     def __hash__(self) -> int:
         return hash(self.version)
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids of the patterns."""
+        return [record.id for record in self.records]
 
     def groups(self) -> tuple[PatternGroup, ...]:
         """The groups, which can be followed side by side."""
@@ -98,7 +120,7 @@ class PatternSet:
     @property
     def calls(self) -> bool:
         """Whether some step, or some feature of a forecast, calls an operator."""
-        return patterns_call(self.records, self.schema)
+        return any(each.calls_operators(self.schema) for each in self.records)
 
     def to_bytes(self) -> bytes:
         """The set as bytes."""
@@ -132,11 +154,6 @@ class PatternSet:
             )
         except (KeyError, TypeError) as error:
             raise SnapshotError(f"a set of patterns that is not whole: {error}") from error
-
-
-def pattern_set(records: Iterable[PatternRecord], schema: Schema, shards: int, **how: Any) -> PatternSet:
-    """A set of patterns in the order of their subscriptions, which decides between two equal partial matches."""
-    return PatternSet(tuple(records), schema, shards, **how)
 
 
 def _record(plain: dict[str, Any]) -> PatternRecord:
@@ -179,16 +196,13 @@ def filters_of(records: Iterable[PatternRecord], schema: Schema, groups: Iterabl
     return tuple(found)
 
 
-def version_of(records: Iterable[PatternRecord], schema: Schema) -> str:
-    """A name that the same patterns have, over the same attributes, and no others."""
-    said = {
-        "patterns": [record.plain() for record in records],
-        "schema": {path: schema.spelling(path) for path in schema},
-        "closed": schema.closed,
-    }
-    return hashlib.blake2b(json.dumps(said, sort_keys=True, default=str).encode(), digest_size=16).hexdigest()
-
-
-def shards_of(spark: SparkSession) -> int:
-    """The number of shards: Spark's partitions of a shuffle, at most 64; a few per core in our own sessions."""
-    return max(1, min(_MOST_SHARDS, int(str(spark.conf.get("spark.sql.shuffle.partitions")))))
+def unknown_keys(records: Iterable[PatternRecord], schema: Schema) -> tuple[str, ...]:
+    """The attributes that patterns join or partition by, and that the schema does not have."""
+    paths: set[str] = set()
+    for record in records:
+        composite = parse(record.text)
+        if isinstance(composite, Composite):
+            paths |= set(composite.by)
+            for step in steps_of(composite.pattern):
+                paths |= {test.path for test, _ in variable_tests(step, record.text)}
+    return tuple(sorted(path for path in paths if schema.type_of(path) is None))
