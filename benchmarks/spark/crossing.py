@@ -16,7 +16,7 @@ from benchmarks.spark import data, lines
 from benchmarks.spark.plan import Plan
 from benchmarks.spark.result import Ratio, Result
 from benchmarks.spark.timing import in_turns
-from vedette.filters.matcher import Matcher
+from vedette.engine.engine import Engine
 from vedette.spark.dataframe_match import match
 from vedette.spark.snapshots import ship
 from vedette.spark.texts import SEPARATOR
@@ -28,12 +28,12 @@ Pipeline = Callable[[DataFrame, list[str]], DataFrame]
 
 def measure(plan: Plan) -> Result:
     """Rows a second of each, and matching's share of them."""
-    matcher = data.matcher(plan.filters)
-    per_event = _matches_per_event(matcher, min(plan.events, 50_000))
+    engine = data.engine(plan.filters)
+    per_event = _matches_per_event(engine, min(plan.events, 50_000))
     texts = [f"s{number}" for number in range(plan.filters // 2, plan.filters // 2 + max(1, round(per_event)))]
     with data.started() as spark, tempfile.TemporaryDirectory(prefix="vedette-bench-") as folder:
         events = spark.read.parquet(str(data.write_events(Path(folder) / "events", plan.events)))
-        shipped = ship(matcher, spark)
+        shipped = ship(engine, spark)
         ways: dict[str, Callable[[], object]] = {MATCH: partial(data.to_nowhere, match(events, shipped))}
         for name, made in {**SAME_COLUMNS, **SAME_ANSWERS}.items():
             ways[name] = partial(data.to_nowhere, made(events, texts))
@@ -57,8 +57,8 @@ def _result(plan: Plan, per_event: float, seconds: Mapping[str, float]) -> Resul
     return result
 
 
-def _matches_per_event(matcher: Matcher, sample: int) -> float:
-    return len(matcher.match_rows(data.events_table(sample)).subscription) / sample
+def _matches_per_event(engine: Engine, sample: int) -> float:
+    return len(engine.match_rows(data.events_table(sample)).subscription) / sample
 
 
 def _all_and_back(events: DataFrame, _: list[str]) -> DataFrame:

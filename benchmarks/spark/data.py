@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from benchmarks import bulk, forms
 from benchmarks.constants import Constraints, Op
 from benchmarks.workloads import WORKLOADS
-from vedette.filters.matcher import Matcher
+from vedette.engine.engine import Engine
 from vedette.spark.spark_session import session
 
 W2 = WORKLOADS["W2"]
@@ -72,9 +72,9 @@ def write_lines(folder: Path, count: int) -> Path:
     return folder
 
 
-def matcher(filters: int) -> Matcher:
+def engine(filters: int) -> Engine:
     """Compiled; ids are s0, s1, …"""
-    return bulk.matcher(W2.subscriptions(filters), W2.events(_SAMPLE, seed=77))
+    return Engine(bulk.matcher(W2.subscriptions(filters), W2.events(_SAMPLE, seed=77)))
 
 
 def bounds_table(constraints: Constraints) -> pa.Table:

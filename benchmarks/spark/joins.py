@@ -32,7 +32,7 @@ def measure(plan: Plan) -> Result:
         few = spark.read.parquet(str(data.write_events(folder / "few", plan.join_events)))
         many = spark.read.parquet(str(data.write_events(folder / "many", plan.where_events))).cache()
         wanted = spark.read.parquet(str(folder / "subscriptions.parquet"))
-        shipped = ship(data.matcher(plan.join_filters), spark)
+        shipped = ship(data.engine(plan.join_filters), spark)
         # A null symbol would stand for any, as in a table that has to hold all kinds of subscriptions: this also keeps
         # Spark from hashing it.
         nested = few.join(

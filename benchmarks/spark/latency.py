@@ -48,7 +48,7 @@ def measure(plan: Plan) -> Result:
 
 def _streamed(spark: SparkSession, plan: Plan) -> tuple[list[Any], dict[int, float], float, float]:
     """What Spark says of every measured micro-batch, when it was done, and from when to when was measured."""
-    shipped = ship(data.matcher(plan.filters), spark)
+    shipped = ship(data.engine(plan.filters), spark)
     done: dict[int, float] = {}
     enough = threading.Event()
 

@@ -32,7 +32,7 @@ def compare(plan: Plan, spark: SparkSession, shipped: ShippedSnapshot, result: R
         seconds = in_turns(
             {
                 MATCH: lambda: data.to_nowhere(
-                    match_rows(lines, partial(LineReader, before=rows_before(lines)), Sent(shipped.version, shipped))
+                    match_rows(lines, partial(LineReader, before=rows_before(lines)), Sent(shipped))
                 ),  # which counts the lines first
                 PARSED: partial(data.to_nowhere, _parsed(lines)),
                 CROSSED: partial(data.to_nowhere, _crossed(lines)),

@@ -36,7 +36,7 @@ def measure(plan: Plan) -> Result:
         data.started("local-cluster[2,1,1024]", **{"spark.executor.memory": "1g"}) as spark,
         tempfile.TemporaryDirectory(prefix="vedette-bench-") as folder,
     ):
-        shipped = ship(data.matcher(plan.memory_filters), spark)
+        shipped = ship(data.engine(plan.memory_filters), spark)
         name = Path(shipped.folder).name
         size = sum(path.stat().st_size for path in Path(shipped.folder).rglob("*") if path.is_file())
         path = data.write_events(Path(folder) / "events", plan.memory_events)

@@ -67,7 +67,7 @@ def _alone(given: str) -> None:
     # The collector that Java chooses depends on the number of cores it sees: here it is always the same.
     with data.started(f"local[{said['tasks']}]", **{"spark.driver.extraJavaOptions": "-XX:+UseG1GC"}) as spark:
         events = spark.read.parquet(said["events"])
-        shipped = ship(data.matcher(plan.filters), spark)
+        shipped = ship(data.engine(plan.filters), spark)
         seconds = in_turns({"match": lambda: data.to_nowhere(match(events, shipped))}, plan.repetitions)
     print(seconds["match"])
 

@@ -98,7 +98,7 @@ def test_a_part_that_is_not_there(tmp_path: Path) -> None:
 def test_bounds_say_what_the_filters_say() -> None:
     filters, count = 3000, 400
     table, events = data.bounds_table(data.W2.subscriptions(filters)), data.events_table(count)
-    rows = data.matcher(filters).match_rows(events)
+    rows = data.engine(filters).match_rows(events)
     expected = {
         (event, int(one)) for event in range(count) for one in rows.subscription[slice(*rows.start[event : event + 2])]
     }

@@ -429,8 +429,12 @@ class Outcomes:
         """A table of event and subscription, with the bindings of operators."""
         columns = {"event": self._ids(self.event), "subscription": self.subscriptions()}
         if bindings:
-            columns["bindings"] = self._in_order(self._bindings())
+            columns["bindings"] = self.bound()
         return pa.table(columns)
+
+    def bound(self) -> pa.Array:
+        """The bindings of operators, of each row: variable -> its value as a text; null where there is none."""
+        return self._in_order(self._bindings())
 
     def dicts(self) -> list[dict[str, Any]]:
         """Rows as dicts without empty keys; for a few rows Arrow is not used, which is faster."""

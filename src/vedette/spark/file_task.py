@@ -6,6 +6,7 @@ import os
 import pickle
 import platform
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.engine.outcomes import MATCH, OutcomeDetails
-from vedette.engine.state import StreamOptions
 from vedette.errors import InputError
 from vedette.io.backtest_tally import BacktestTally
 from vedette.io.chunk_stepper import ChunkStepper, SliceOutcome
@@ -24,8 +24,10 @@ from vedette.io.row_details import TYPES, json_object
 from vedette.io.step_tally import StepTally
 from vedette.schema.columns import Column
 from vedette.schema.schema import Schema
-from vedette.spark.engines import Sent, engine_here
+from vedette.spark.engines import Sent
 from vedette.spark.patterns.survey import Looking, Seen, look, rows_of
+from vedette.spark.readers import PiecePart, ReadChunk, Reader, without_events
+from vedette.spark.worker import WorkerTask, Writer
 
 COLUMNS = (
     "number bigint, slice bigint, matches binary, rejects binary, read bigint, lines bigint, rejected bigint, "
@@ -51,7 +53,6 @@ _SCHEMA = pa.schema(
     ]
 )
 _MATCHES = pa.schema([("id", pa.string()), ("row", pa.int64()), ("subscriptions", pa.list_(pa.int32()))])
-_NO_MATCHES = pa.RecordBatch.from_pylist([], _MATCHES)
 _QUICK = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
@@ -76,105 +77,134 @@ class Tallying(NamedTuple):
 
 def match_pieces(batches: Iterator[Any], options: TaskOptions) -> Iterator[Any]:
     """Rows of (number, piece) -> rows of COLUMNS, at least one for every piece that has events."""
-    with engine_here(options.sent) as engine:
-        stepper = ChunkStepper(engine, StreamOptions(promised=options.columns))
-        counting = options.tallying
-        tally = None if counting is None else BacktestTally(counting.ids, counting.samples)
-        any_piece = False
-        for batch in batches:
-            any_piece |= bool(batch.num_rows)
-            for number, pickled in zip(batch["number"].to_pylist(), batch["piece"].to_pylist(), strict=True):
-                piece: Piece = pickle.loads(pickled)  # noqa: S301 - it comes from our own driver
-                results = _results(piece, stepper, options, tally)
-                for place, result in enumerate(results):
-                    yield pa.RecordBatch.from_pylist([{"number": number, "slice": place, **result}], _SCHEMA)
-        if tally is not None and any_piece:
-            whole = _result(tally=tally.to_bytes())  # of all its pieces
-            yield pa.RecordBatch.from_pylist([{"number": TALLY, "slice": 0, **whole}], _SCHEMA)
+    task = WorkerTask(options.sent, _Pieces, partial(_Results, options), options.columns)
+    return task.run(batches)
 
 
-def _results(
-    piece: Piece, stepper: ChunkStepper, options: TaskOptions, tally: BacktestTally | None
-) -> Iterator[dict[str, Any]]:
-    unseen = [path for path in piece.paths if not os.path.exists(path)]
-    if unseen:
-        yield _result(
-            error=f"{unseen[0]} is not there on {platform.node()}, where Spark runs its tasks\n"
-            "Hint: put the events on a file system that all hosts of the cluster see, or hand them in by standard input"
+class _Pieces(Reader):
+    """Pieces of files: `number`, `piece`."""
+
+    def read(self, batch: pa.RecordBatch) -> Iterator[ReadChunk]:
+        """The chunks of each piece, then one without events, which says how it ended."""
+        for number, pickled in zip(batch["number"].to_pylist(), batch["piece"].to_pylist(), strict=True):
+            piece: Piece = pickle.loads(pickled)  # noqa: S301 - it comes from our own driver
+            lines, error = LineCount(), _unseen(piece)
+            try:
+                for chunk in () if error else piece.chunks(_CHUNK, lines):
+                    yield ReadChunk(chunk, None, str, part=PiecePart(number))
+            except InputError as refused:
+                error = str(refused)
+            except OSError as refused:
+                error = f"cannot read {refused.filename or piece.paths[0]}: {refused.strerror or refused}"
+            yield ReadChunk(without_events([]), None, str, part=PiecePart(number, lines.lines, error))
+
+
+def _unseen(piece: Piece) -> str | None:
+    """Why a piece is not there; None if it is."""
+    path = next((path for path in piece.paths if not os.path.exists(path)), None)
+    if path is None:
+        return None
+    return (
+        f"{path} is not there on {platform.node()}, where Spark runs its tasks\n"
+        "Hint: put the events on a file system that all hosts of the cluster see, or hand them in by standard input"
+    )
+
+
+def _part_of(read: ReadChunk) -> PiecePart:
+    assert read.part is not None  # as of all pieces
+    return read.part
+
+
+class _Results(Writer):
+    """Writes the results of pieces, in their order."""
+
+    def __init__(self, options: TaskOptions, stepper: ChunkStepper) -> None:
+        self._options, self._stepper, counting = options, stepper, options.tallying
+        self._tally = None if counting is None else BacktestTally(counting.ids, counting.samples)
+        self._mine: StepTally | None = None  # of the present piece
+        self._piece, self._results = TALLY, 0
+        self._rejects: list[RejectedRow] = []  # of the present chunk
+
+    def write(self, read: ReadChunk, found: SliceOutcome) -> Iterator[pa.RecordBatch]:
+        """The matches of a slice, or only how many rows were read, where matches are counted."""
+        part = _part_of(read)
+        self._begin(part.number)
+        if part.lines is not None:
+            return
+        self._rejects += found.rejects
+        if self._mine is None:
+            yield self._row(matches=_matches(read.chunk, found), said=_said(found), read=found.read)
+        else:
+            self._mine.take(read.chunk, found, self._stepper.state)
+            yield self._row(read=found.read)
+
+    def _begin(self, number: int) -> None:
+        if number == self._piece:
+            return
+        self._piece, self._results, counting = number, 0, self._options.tallying
+        if self._tally is not None and counting is not None:
+            self._mine = StepTally(self._tally, counting.schema, counting.places)
+
+    def written(self, read: ReadChunk) -> Iterator[pa.RecordBatch]:
+        """Facts of a whole chunk: its rejects in the order of rows, and what patterns need to know of the others."""
+        part = _part_of(read)
+        if part.lines is not None:
+            yield self._row(lines=part.lines, error=part.error)
+            return
+        rejects, self._rejects = self._rejects, []
+        seen = Seen([], None, False)
+        if self._options.looking is not None:
+            seen = look(read.chunk.without({one.row for one in rejects}), self._options.looking)
+            rejects = sorted(rejects + seen.rejects, key=lambda one: one.row)
+        first = [(one.row, one.line, one.reason, one.raw) for one in rejects[: self._options.rejects]]
+        yield self._row(
+            rejects=orjson.dumps(first), rejected=len(rejects), out=rows_of(rejects), latest=seen.latest, named=seen.named
         )
-        return
-    lines, counting = LineCount(), options.tallying
-    mine = None
-    if tally is not None and counting is not None:
-        mine = StepTally(tally, counting.schema, counting.places)
-    try:
-        for chunk in piece.chunks(_CHUNK, lines):
-            rejects: list[RejectedRow] = []
-            for found in stepper.step(chunk):
-                rejects += found.rejects
-                if mine is None:
-                    yield _result(matches=_matches(chunk, found), said=_said(found), read=found.read)
-                else:
-                    mine.take(chunk, found, stepper.state)
-                    yield _result(read=found.read)
-            yield _told(chunk, rejects, options)
-    except InputError as error:
-        yield _result(error=str(error))
-    except OSError as error:
-        yield _result(error=f"cannot read {error.filename or piece.paths[0]}: {error.strerror or error}")
-    yield _result(lines=lines.lines)
+
+    def failed(self, read: ReadChunk, error: InputError) -> Iterator[pa.RecordBatch]:
+        """Events that cannot be matched end the job, after the results before them."""
+        self._begin(_part_of(read).number)
+        yield self._row(error=str(error))
+
+    def end(self) -> Iterator[pa.RecordBatch]:
+        """The tally of all pieces."""
+        if self._tally is not None and self._piece != TALLY:
+            self._piece, self._results = TALLY, 0
+            yield self._row(tally=self._tally.to_bytes())
+
+    def _row(self, **facts: Any) -> pa.RecordBatch:
+        place, self._results = self._results, self._results + 1
+        return pa.RecordBatch.from_pylist([{"number": self._piece, "slice": place, **_NOTHING, **facts}], _SCHEMA)
 
 
-def _told(chunk: EventChunk, rejects: list[RejectedRow], options: TaskOptions) -> dict[str, Any]:
-    """Facts of a whole chunk: its rejects in the order of rows, and what patterns need to know of the others."""
-    seen = Seen([], None, False)
-    if options.looking is not None:
-        seen = look(chunk.without({one.row for one in rejects}), options.looking)
-        rejects = sorted(rejects + seen.rejects, key=lambda one: one.row)
-    first = [(one.row, one.line, one.reason, one.raw) for one in rejects[: options.rejects]]
-    return _result(rejects=first, rejected=len(rejects), out=rows_of(rejects), latest=seen.latest, named=seen.named)
-
-
-def _result(
-    *,
-    matches: Any = _NO_MATCHES,
-    rejects: list[Any] | None = None,
-    rejected: int = 0,
-    read: int = 0,
-    lines: int = 0,
-    out: bytes = b"",
-    latest: int | None = None,
-    named: bool = False,
-    said: bytes = b"",
-    tally: bytes | None = None,
-    error: str | None = None,
-) -> dict[str, Any]:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, _MATCHES, options=_QUICK) as writer:
-        writer.write_batch(matches)
-    return {
-        "matches": sink.getvalue().to_pybytes(),
-        "rejects": orjson.dumps(rejects or []),
-        "read": read,
-        "lines": lines,
-        "rejected": rejected,
-        "out": out,
-        "latest": latest,
-        "named": named,
-        "said": said,
-        "tally": tally,
-        "error": error,
-    }
-
-
-def _matches(chunk: EventChunk, found: SliceOutcome) -> Any:
+def _matches(chunk: EventChunk, found: SliceOutcome) -> bytes:
     """The events that match something, and what they match."""
     places, first = np.unique(found.events(), return_index=True)
     offsets = np.append(first, len(found.outcomes)).astype(np.int32)
     matched = pa.array(found.outcomes.place.astype(np.int32))
     subscriptions = pa.ListArray.from_arrays(pa.array(offsets), matched)
-    ids = chunk.own_ids.take(pa.array(places))
-    return pa.RecordBatch.from_arrays([ids, pa.array(chunk.rows[places]), subscriptions], schema=_MATCHES)
+    columns = [chunk.own_ids.take(pa.array(places)), pa.array(chunk.rows[places]), subscriptions]
+    return _written(pa.RecordBatch.from_arrays(columns, schema=_MATCHES))
+
+
+def _written(matches: pa.RecordBatch) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, _MATCHES, options=_QUICK) as writer:
+        writer.write_batch(matches)
+    written: bytes = sink.getvalue().to_pybytes()
+    return written
+
+
+_NOTHING: dict[str, Any] = {
+    "matches": _written(pa.RecordBatch.from_pylist([], _MATCHES)),
+    "rejects": b"[]",
+    "read": 0,
+    "lines": 0,
+    "rejected": 0,
+    "out": b"",
+    "named": False,
+    "said": b"",
+}
 
 
 def _said(found: SliceOutcome) -> bytes:

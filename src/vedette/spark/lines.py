@@ -7,8 +7,9 @@ engine. So outcomes are the same, and so are the reasons why a row is set aside.
 from __future__ import annotations
 
 import datetime as dt
+import functools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DataType, MapType, StringType, StructField, StructType
 
-from vedette.engine.state import StreamOptions
 from vedette.io.chunk_stepper import ChunkStepper, SliceOutcome, promised_columns
 from vedette.io.chunks import EventChunk, RejectedRow
 from vedette.schema.keys import read
@@ -29,9 +29,10 @@ from vedette.schema.schema import Schema
 from vedette.schema.table_paths import TableEvents
 from vedette.schema.types import Kind, Type
 from vedette.schema.values import json_text
-from vedette.spark.engines import Sent, engine_here
-from vedette.spark.readers import WHOLE, Before, Reader
+from vedette.spark.engines import Sent
+from vedette.spark.readers import WHOLE, Before, ReadChunk, Reader
 from vedette.spark.types import spark_type
+from vedette.spark.worker import WorkerTask, Writer
 
 _AS_TEXT = (Kind.STRING, Kind.IP, Kind.REGION)
 
@@ -107,7 +108,8 @@ def match_rows(
     An event that breaks the given `schema` is set aside. `read` counts the rows.
     """
     made = outcome_schema(keep, schema, binding=sent.binds)
-    task = _Task(reader, sent, tuple(keep), schema, to_arrow_schema(made, timezone="UTC"), read)
+    facts = _Facts(sent.version, tuple(keep), schema, to_arrow_schema(made, timezone="UTC"), read)
+    task = WorkerTask(sent, reader, functools.partial(_OutcomeRows, facts), promised_columns(schema))
     return rows.mapInArrow(task.run, made)
 
 
@@ -123,65 +125,63 @@ def _text(name: str) -> StructField:
 
 
 @dataclass(frozen=True, slots=True)
-class _Task:
-    """All that is sent to a worker."""
+class _Facts:
+    """What outcomes are made of."""
 
-    reader: Callable[[], Reader]
-    sent: Sent
+    version: str
     keep: tuple[str, ...]
     given: Schema | None  # every event is held against all of it
     schema: pa.Schema  # of outcomes
     read: Accumulator[int] | None
 
-    def run(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """Batches of raw rows in, batches of outcomes out."""
-        with engine_here(self.sent) as engine:
-            stepper = ChunkStepper(engine, StreamOptions(promised=promised_columns(self.given)))
-            whose, reader = engine.subscribers, self.reader()
-            for batch in batches:
-                for read in reader.read(batch):
-                    chunk = read.chunk if read.names is None else replace(read.chunk, own_ids=read.names)
-                    for found in stepper.step(chunk):
-                        if self.read is not None:
-                            self.read.add(found.read)
-                        if len(found.outcomes):
-                            yield _matches(chunk, found, self, whose)
-                        if found.rejects:
-                            yield _rejects(found.rejects, read.place_of, self.schema)
 
+class _OutcomeRows(Writer):
+    """A row for every outcome, and for every row that is set aside."""
 
-def _matches(chunk: EventChunk, found: SliceOutcome, task: _Task, whose: pa.Array) -> pa.RecordBatch:
-    schema = task.schema
-    told, event, size = found.outcomes.table(), found.events(), len(found.outcomes)
-    is_new = np.ones(size, np.bool_)
-    np.not_equal(event[1:], event[:-1], out=is_new[1:])
-    which = pa.array(np.cumsum(is_new) - 1)  # of the events that match anything each match is of
-    begin, end = len(schema) - len(task.keep) - len(TAIL), len(schema) - len(TAIL)
-    types = [field.type for field in schema][begin:end]
-    head = {
-        "subscriber": whose.take(pa.array(found.outcomes.place)).cast(pa.string()),
-        "version": pa.repeat(pa.scalar(task.sent.version), size),
-    }
-    columns = [
-        *(head[name] if name in head else told.column(name).combine_chunks() for name in schema.names[:begin]),
-        *(column.take(which) for column in kept_columns(chunk, event[is_new], task.keep, task.given, types)),
-        *(pa.nulls(size, pa.string()) for _ in range(len(TAIL))),
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+    def __init__(self, facts: _Facts, stepper: ChunkStepper) -> None:
+        self._facts, self._whose = facts, stepper.engine.subscribers
 
+    def write(self, read: ReadChunk, found: SliceOutcome) -> Iterator[pa.RecordBatch]:
+        """Matches, then rejects."""
+        if self._facts.read is not None:
+            self._facts.read.add(found.read)
+        if len(found.outcomes):
+            yield self._matches(read.chunk, found)
+        if found.rejects:
+            yield self._rejects(read, found.rejects)
 
-def _rejects(rejects: list[RejectedRow], place_of: Any, schema: Any) -> Any:
-    size = len(rejects)
-    told = {
-        "place": [place_of(reject) for reject in rejects],
-        "reason": [reject.reason for reject in rejects],
-        "raw": [reject.raw for reject in rejects],
-    }
-    columns = [
-        pa.array(told[field.name], pa.string()) if field.name in told else pa.nulls(size, field.type)
-        for field in schema
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+    def _matches(self, chunk: EventChunk, found: SliceOutcome) -> pa.RecordBatch:
+        facts, schema = self._facts, self._facts.schema
+        told, event, size = found.outcomes.table(), found.events(), len(found.outcomes)
+        is_new = np.ones(size, np.bool_)
+        np.not_equal(event[1:], event[:-1], out=is_new[1:])
+        which = pa.array(np.cumsum(is_new) - 1)  # of the events that match anything each match is of
+        # By their places: an attribute that is kept may have the name of another column.
+        begin, end = len(schema) - len(facts.keep) - len(TAIL), len(schema) - len(TAIL)
+        types = [field.type for field in schema][begin:end]
+        head = {
+            "subscriber": self._whose.take(pa.array(found.outcomes.place)).cast(pa.string()),
+            "version": pa.repeat(pa.scalar(facts.version), size),
+        }
+        columns = [
+            *(head[name] if name in head else told.column(name).combine_chunks() for name in schema.names[:begin]),
+            *(column.take(which) for column in kept_columns(chunk, event[is_new], facts.keep, facts.given, types)),
+            *(pa.nulls(size, pa.string()) for _ in range(len(TAIL))),
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    def _rejects(self, read: ReadChunk, rejects: list[RejectedRow]) -> pa.RecordBatch:
+        schema = self._facts.schema
+        columns = [pa.nulls(len(rejects), field.type) for field in schema]
+        columns[-len(TAIL) :] = [
+            pa.array(values, pa.string())
+            for values in (
+                [read.place_of(reject) for reject in rejects],
+                [reject.reason for reject in rejects],
+                [reject.raw for reject in rejects],
+            )
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def rows_before(lines: DataFrame) -> Before:

@@ -44,6 +44,14 @@ def carried_as(number: int) -> str:
     return f"c{number}"
 
 
+class PiecePart(NamedTuple):
+    """The piece that a chunk is of, and how that ended if the chunk is its last one, which has no events."""
+
+    number: int
+    lines: int | None = None  # of the whole piece
+    error: str | None = None  # why it cannot be read, or no further
+
+
 class ReadChunk(NamedTuple):
     """Some events, and all that their source knows of them."""
 
@@ -54,6 +62,7 @@ class ReadChunk(NamedTuple):
     arrival: NDArray[np.int64] | None = None  # in which order they came; None: as a task reads them
     counts: NDArray[np.bool_] | None = None  # which of them count for patterns; None: all
     begins: tuple[int | None] | None = None  # a piece begins here: the greatest time before it
+    part: PiecePart | None = None  # of the pieces of a file: which one it is of
 
 
 class Reader(ABC):
@@ -121,10 +130,11 @@ def _last_row(chunk: EventChunk) -> int:
 
 def _unreadable(error: InputError, beginning: str = "") -> EventChunk:
     """A chunk without events and with one reject: the file cannot be read, or no further."""
-    return _without_events([RejectedRow(0, None, str(error), beginning)])
+    return without_events([RejectedRow(0, None, str(error), beginning)])
 
 
-def _without_events(rejects: list[RejectedRow]) -> EventChunk:
+def without_events(rejects: list[RejectedRow]) -> EventChunk:
+    """A chunk of rejects alone."""
     return EventChunk([], pa.array([], pa.string()), np.zeros(0, np.int64), None, rejects, str)
 
 
@@ -146,7 +156,7 @@ class RecordReader(Reader):
             if value is None or not value.strip()
         ]
         if empty:
-            yield ReadChunk(_without_events(empty), pa.array([], pa.string()), place_of)
+            yield ReadChunk(without_events(empty), pa.array([], pa.string()), place_of)
         for chunk in json_chunks([Lines(1, [value or b"" for value in values])], _CHUNK):
             assert chunk.lines is not None  # as of all lines
             names = pc.coalesce(chunk.own_ids, places.take(pa.array(chunk.lines - 1)))
@@ -177,7 +187,7 @@ class CsvReader(Reader):
 
 
 class TableReader(Reader):
-    """Columns of a table: s0, s1, … of these names, an ID, perhaps CALLED, ARRIVAL and AGAIN, and c0, c1, …"""
+    """Columns of a table: s0, s1, … of these names, or an ID, perhaps CALLED, ARRIVAL and AGAIN, and c0, c1, …"""
 
     def __init__(self, names: tuple[str, ...], carried: int = 0) -> None:
         self._names, self._carried = names, carried
@@ -187,7 +197,10 @@ class TableReader(Reader):
         sent = batch.select([sent_as(number) for number in range(len(self._names))] or [ID])
         events = pa.Table.from_batches([sent.rename_columns(list(self._names) or [""])])
         there = dict(zip(batch.schema.names, batch.columns, strict=True))
-        own, called, arrival, again = there[ID], there.get(CALLED), there.get(ARRIVAL), there.get(AGAIN)
+        own, called, arrival, again = there.get(ID), there.get(CALLED), there.get(ARRIVAL), there.get(AGAIN)
+
+        if own is None:
+            own = pa.nulls(batch.num_rows, pa.string())
 
         def raw(row: int) -> str:
             return orjson.dumps(events.slice(row, 1).to_pylist()[0], default=str).decode()
