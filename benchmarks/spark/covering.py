@@ -22,7 +22,7 @@ WORKLOADS = ("few", "stock", "apart")
 
 def measure(plan: Plan) -> Result:
     """Both at every size, one after the other; before that Spark has had a set that counts for nothing."""
-    from vedette.spark.covering.cover_jobs import CoverJobs
+    from vedette.spark.covering.cover import CoverJobs
     from vedette.spark.covering.cover_rounds import CoverRounds
 
     result = Result("g", f"covering of {', '.join(f'{size:,}' for size in plan.cover)} subscriptions, workers warm")

@@ -134,8 +134,7 @@ def _each_on_spark(
     file: SubscriptionRows, found: CoveringSet, schema: Schema, options: CoverOptions, terminal: Terminal
 ) -> Iterator[tuple[SubscriptionRecord, CoverAnswer | FilterError | NotSupported]]:
     from vedette.covering.cover_judge import CoverSettings
-    from vedette.spark.covering.cover import decided
-    from vedette.spark.covering.cover_jobs import CoverJobs
+    from vedette.spark.covering.cover import CoverJobs, decided
     from vedette.spark.covering.cover_rounds import CoverRounds
     from vedette.spark.spark_session import session
 

@@ -156,9 +156,13 @@ class _Results(Writer):
         if self._options.looking is not None:
             seen = look(read.chunk.without({one.row for one in rejects}), self._options.looking)
             rejects = sorted(rejects + seen.rejects, key=lambda one: one.row)
-        first = [(one.row, one.line, one.reason, one.raw) for one in rejects[: self._options.rejects]]
+        shown = [(one.row, one.line, one.reason, one.raw) for one in rejects[: self._options.rejects]]
         yield self._row(
-            rejects=orjson.dumps(first), rejected=len(rejects), out=rows_of(rejects), latest=seen.latest, named=seen.named
+            rejects=orjson.dumps(shown),
+            rejected=len(rejects),
+            out=rows_of(rejects),
+            latest=seen.latest,
+            named=seen.named,
         )
 
     def failed(self, read: ReadChunk, error: InputError) -> Iterator[pa.RecordBatch]:

@@ -1,4 +1,4 @@
-"""Stores of subscriptions: a file, a table that Spark reads, a table of a database.
+"""Stores of subscriptions: a file, a table that Spark reads, a table of a database, a stream of the service.
 
 A store has three methods, from cheap to expensive: `stamp` (shows without reading that nothing has changed, if
 possible), `digest` (a hash of the content), `rows` (the records themselves).
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
 
-from vedette.errors import FileError
+from vedette.errors import FileError, Refused
 from vedette.io.rule_files import rule_paths
 from vedette.io.subscription_rows import KEYS, PLAINLY, SourceLine, SubscriptionRows, Written
 from vedette.io.subscriptions import columns_of, read_subscriptions, record_of
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 20
 _ROWS = 10_000  # of a database at a time
+_PAGE = 1_000  # of the service at a time: the most that it gives
+_SAID = ("id", "subscriber", "when", "origin", "predict")
 _QUIET_S = 1.0  # so long a file must have been left alone before it is read
 
 
@@ -247,6 +249,53 @@ class DatabaseStore:
         if url.get_backend_name() != "sqlite" or not url.database or url.database.startswith((":", "file:")):
             return None
         return Path(url.database)
+
+
+class ServiceStore:
+    """A stream of a service, by its address. The service itself ends subscriptions that have expired."""
+
+    def __init__(self, url: str, *, key: str | None, stream: str = "default") -> None:
+        self._url, self._key, self._stream = url, key, stream
+
+    @property
+    def name(self) -> str:
+        """The stream and its service."""
+        return f"stream {self._stream} of {self._url}"
+
+    def stamp(self) -> None:
+        """None: only reading the subscriptions shows changes."""
+
+    def digest(self) -> str:
+        """A hash of the subscriptions; renewing does not change it."""
+        found = hashlib.sha256()
+        for record in self._read():
+            found.update(orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_SORT_KEYS))
+        return found.hexdigest()
+
+    def rows(self, now: dt.datetime) -> SubscriptionRows:
+        """The subscriptions, a page at a time, in the order of registration."""
+        placed: Iterator[SourceLine] = ((number, record, None) for number, record in enumerate(self._read(), 1))
+        return SubscriptionRows(self.name, placed, now)
+
+    def _read(self) -> Iterator[dict[str, Any]]:
+        from vedette.client import Client
+
+        try:
+            with Client(self._url, self._key) as client:
+                after: int | None = 0
+                while after is not None:
+                    page = client.subscriptions(after=after, limit=_PAGE)
+                    for one in page["subscriptions"]:
+                        # Wants meet offers, not events; and rules are translated already.
+                        if one["stream"] == self._stream and one["kind"] != "want":
+                            yield {name: one[name] for name in _SAID if one[name] is not None}
+                    after = page["next"]
+        except Refused as error:
+            told, _, hint = str(error).partition("\nHint: ")
+            raise FileError(
+                f"cannot read the subscriptions of {self.name}: {told}\n"
+                f"Hint: {hint or 'check the address and the key, and that the service runs'}"
+            ) from None
 
 
 def _columns(name: str, there: Sequence[str], written: Written) -> list[str]:

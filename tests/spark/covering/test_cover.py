@@ -17,8 +17,7 @@ from vedette.errors import InputError
 from vedette.io.cover_records import record_of
 from vedette.io.subscription_problems import BadSubscriptions
 from vedette.spark.covering import cover_rounds
-from vedette.spark.covering.cover import cover
-from vedette.spark.covering.cover_jobs import CoverJobs
+from vedette.spark.covering.cover import CoverJobs, cover
 from vedette.spark.covering.cover_rounds import CoverRounds, RoundSizes
 
 if TYPE_CHECKING:

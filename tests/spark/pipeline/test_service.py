@@ -14,7 +14,7 @@ from tests.spark.pipeline.workplace import Workplace, pairs
 from vedette.errors import FileError, PipelineError
 from vedette.spark.pipeline.config import load
 from vedette.spark.pipeline.run import run
-from vedette.spark.service_store import ServiceStore
+from vedette.spark.stores import ServiceStore
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,7 +36,7 @@ def told(store: ServiceStore) -> dict[str, dict[str, Any]]:
 
 
 def test_those_of_the_tenant_on_the_stream(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vedette.spark.service_store._PAGE", 2)  # so that several pages are read
+    monkeypatch.setattr("vedette.spark.stores._PAGE", 2)  # so that several pages are read
     made = [running.subscribe(f"price < {number}", subscriber="ann")["id"] for number in range(5)]
     rule = running.subscribe({"price": [{"numeric": ["<", 5]}]}, dialect="eventbridge")["id"]
     running.subscribe("price < 1", stream="other")

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from vedette.covering.cover_judge import BUDGET, CoverSettings, Method
@@ -19,8 +20,12 @@ from vedette.io.subscription_problems import BadSubscriptions, SubscriptionProbl
 from vedette.io.subscription_rows import SourceLine, SubscriptionRecord, SubscriptionRows
 from vedette.io.subscriptions import columns_of, read_subscriptions, record_of
 from vedette.schema.schema import Schema
-from vedette.spark.covering.cover_jobs import CoverJobs
+from vedette.spark.covering.box_reading import COLUMNS as READ
+from vedette.spark.covering.box_reading import reading
 from vedette.spark.covering.cover_rounds import CoverRounds
+from vedette.spark.covering.judge_task import COLUMNS as VERDICTS
+from vedette.spark.covering.judge_task import JudgeTask, judging
+from vedette.spark.file_job import cores
 from vedette.spark.spark_session import session
 
 _log = logging.getLogger("vedette.spark")
@@ -123,3 +128,21 @@ def _frame_rows(frame: DataFrame, order: str) -> Iterator[dict[str, Any]]:
     chosen = frame.orderBy(f"`{order}`").select([f"`{name}`" for name in columns_of(frame.columns)])
     for batch in chosen.toArrow().to_batches():
         yield from map(record_of, batch.to_pylist())
+
+
+class CoverJobs:
+    """Spark's jobs, as `vedette.spark.covering.cover_rounds` needs them."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self.parts = cores(spark)
+
+    def read(self, texts: Sequence[str | None], schema: Schema) -> Any:
+        """The boxes of texts, in their order."""
+        given = pa.table({"number": pa.array(range(len(texts)), pa.int64()), "when": pa.array(texts, pa.string())})
+        return self._spark.createDataFrame(given).mapInArrow(reading(schema), READ).toArrow().sort_by("number")
+
+    def judge(self, task: JudgeTask) -> Any:
+        """Verdicts on a block, in any order."""
+        parts = self._spark.range(0, task.parts, 1, task.parts)
+        return parts.mapInArrow(judging(task), VERDICTS).toArrow()

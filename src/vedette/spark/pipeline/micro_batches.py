@@ -1,12 +1,13 @@
-"""Runs one micro-batch, from its events to all sinks; a run that is no stream is one micro-batch, too."""
+"""Runs one micro-batch, from its events to all sinks, in `STAGES`; a run that is no stream is one micro-batch, too."""
 
 from __future__ import annotations
 
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from typing import Final
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
@@ -50,9 +51,8 @@ class MicroBatches:
     busy: bool = False
     done: deque[BatchReport] = field(default_factory=deque)  # until somebody takes them away
     failure: BaseException | None = None
-    _read: _EventCounter | None = None
+    _read: EventCounter | None = None
     _known: tuple[str, DataFrame] | None = None  # where the subscriptions of a version come from
-    _kept: DataFrame | None = None  # the rows of a micro-batch that are asked for more than once
 
     def __call__(self, events: DataFrame, number: int) -> None:
         """Called by Spark for each micro-batch; an error is kept, because Spark hands on only its text."""
@@ -70,67 +70,20 @@ class MicroBatches:
             self.busy = False
 
     def process(self, events: DataFrame, number: int | None) -> BatchReport:
-        """Match the events of a micro-batch and hand the notifications to the sinks."""
+        """Match the events of a micro-batch and hand the notifications to the sinks, in `STAGES`."""
         begin = time.perf_counter()
-        use = self._use(number)
-        report = BatchReport(number, use.version, len(use.engine), use.again, set_aside=use.set_aside)
-        with nullcontext() if self.operators is None else self.operators.counting(report):
-            self._process(events, number, use, report)
-        report.total_s = time.perf_counter() - begin
+        with ExitStack() as ends:
+            micro = MicroBatch(self, events, number, self._use(number), ends)
+            for stage in STAGES:
+                stage(micro)
+        micro.report.total_s = time.perf_counter() - begin
         self.report.step(number, "written")
-        return report
+        return micro.report
 
-    def _process(self, events: DataFrame, number: int | None, use: BatchVersion, report: BatchReport) -> None:
-        batch = Batch(self.pipeline.name, number, "" if self.ledger is None else self.ledger.stream)
-        spark = events.sparkSession
-        with _timed(report, "prepare"), described(spark, batch.doing("read")):
-            read, came = self._reading(spark), row_counters.PassCounter()
-            events, told = self._told(events, use)
-            found = self.source.outcomes(read.on(events), use.engine, tuple(self.pipeline.keep), read=read.accumulator)
-            if self.patterns is not None or self.operators is not None:
-                found = with_pattern_columns(found, use.version, tuple(self.pipeline.keep))
-            if told is not None:
-                found = found.unionAll(told)
-            outcomes = came.on(
-                found,
-                matches=row_counters.matches(),
-                predictions=row_counters.predictions(),
-                rejects=row_counters.rejects(),
-                late=row_counters.late(LATE_REASON),
-                examples=row_counters.first_rejects(EXAMPLES),
-            )
-        self.report.step(number, "matching")
-        shared = self._is_shared()
-        if shared:
-            outcomes = outcomes.persist(StorageLevel.MEMORY_AND_DISK)
-        try:
-            if shared:
-                with _timed(report, "match"), described(spark, batch.doing("match")):
-                    outcomes.write.format("noop").mode("overwrite").save()
-            self._write(outcomes, batch, report, self._origins(use, spark))
-        finally:
-            if shared:
-                outcomes.unpersist()
-            if self._kept is not None:
-                self._kept.unpersist()
-                self._kept = None
-        self._count(report, read, came, ran=shared or not use.again)
-
-    def _told(self, events: DataFrame, use: BatchVersion) -> tuple[DataFrame, DataFrame | None]:
-        """The events of a micro-batch, and the outcomes of patterns, if any."""
-        if self.patterns is None:
-            return events, None
-        if self.ledger is None:
-            return events, self.patterns.outcomes(self.patterns.over(events, use), use.version)
-        self.patterns.say(use, events.sparkSession)
-        # Events and outcomes of patterns come together, and are separated here: stateful work must run only once.
-        self._kept = events.persist(StorageLevel.MEMORY_AND_DISK)
-        events, told = self.patterns.parted(self._kept)
-        return events, self.patterns.outcomes(told, use.version)
-
-    def _reading(self, spark: SparkSession) -> _EventCounter:
+    def reading(self, spark: SparkSession) -> EventCounter:
+        """The counter of events of all micro-batches."""
         if self._read is None:
-            self._read = _EventCounter(self.source, spark)
+            self._read = EventCounter(self.source, spark)
         return self._read
 
     def _use(self, number: int | None) -> BatchVersion:
@@ -142,20 +95,7 @@ class MicroBatches:
         self.report.step(number, "in the ledger")
         return use
 
-    def _is_shared(self) -> bool:
-        """Whether the outcomes are read more than once, so that they are cached instead of being computed again.
-
-        Where patterns are followed they are computed in any case: sinks that have written a micro-batch before do not
-        read it, and Spark commits none whose state was not written. (Lines of JSON are counted first, which is enough.)
-        """
-        if self._kept is not None:
-            return True
-        asking = [config for config, _ in self.sinks]
-        if self.pipeline.quarantine is not None:
-            asking.append(self.pipeline.quarantine)
-        return len(asking) > 1 or any(each.reads_twice for each in asking)
-
-    def _origins(self, use: BatchVersion, spark: SparkSession) -> DataFrame | None:
+    def origins(self, use: BatchVersion, spark: SparkSession) -> DataFrame | None:
         """The origins of subscriptions, if notifications have them; made once for every version."""
         if not self.pipeline.subscriptions.with_origin:
             return None
@@ -163,27 +103,149 @@ class MicroBatches:
             self._known = use.version, origins_of(use.origins, spark)
         return self._known[1]
 
-    def _write(self, outcomes: DataFrame, batch: Batch, report: BatchReport, origins: DataFrame | None) -> None:
-        told = notifications(outcomes, origins)
-        for config, sink in self.sinks:
-            with _timed(report, sink.name):
-                sink.write(routed(told, config), batch)
-            self.report.step(batch.number, f"written to {sink.name}")
-        if self.quarantine is not None:
-            with _timed(report, self.quarantine.name):
-                self.quarantine.write(rejected(outcomes), batch)
-            self.report.step(batch.number, f"written to {self.quarantine.name}")
 
-    @staticmethod
-    def _count(report: BatchReport, read: _EventCounter, came: row_counters.PassCounter, *, ran: bool) -> None:
-        found = came.found(ran=ran)
-        if found is None:
-            return
-        report.counts = {"events": read.events(), **{name: found[name] for name in _COUNTED}}
-        report.examples = tuple(f"{each['place']}: {each['reason']}" for each in found["examples"] or ())
+@dataclass
+class MicroBatch:
+    """One micro-batch on its way through the stages: each adds what later ones need."""
+
+    work: MicroBatches
+    events: DataFrame
+    number: int | None
+    use: BatchVersion  # written down before anything else: if it is run again, it is with this version
+    ends: ExitStack  # what is to be done at its end, whatever happens
+    told: DataFrame | None = None  # the outcomes of patterns
+    outcomes: DataFrame | None = None
+    came: row_counters.PassCounter = field(default_factory=row_counters.PassCounter)
+    has_state: bool = False  # its events were kept with the outcomes of patterns, whose state changes only once
+    shared: bool = False  # outcomes are kept, because they are read more than once
+
+    def __post_init__(self) -> None:
+        use, pipeline, ledger = self.use, self.work.pipeline, self.work.ledger
+        self.report = BatchReport(self.number, use.version, len(use.engine), use.again, set_aside=use.set_aside)
+        self.batch = Batch(pipeline.name, self.number, "" if ledger is None else ledger.stream)
+        self.spark = self.events.sparkSession
+
+    @contextmanager
+    def doing(self, name: str, job: str) -> Iterator[None]:
+        """Time some work, and describe its jobs on Spark's pages."""
+        with _timed(self.report, name), described(self.spark, self.batch.doing(job)):
+            yield
+
+    @property
+    def made(self) -> DataFrame:
+        """The outcomes, after they were made."""
+        if self.outcomes is None:
+            raise RuntimeError("a stage came before those that it needs")
+        return self.outcomes
 
 
-class _EventCounter:
+def watch_operators(micro: MicroBatch) -> None:
+    """Count the failures of operators from here on, and write their statistics at the end."""
+    if micro.work.operators is not None:
+        micro.ends.enter_context(micro.work.operators.counting(micro.report))
+
+
+def follow_patterns(micro: MicroBatch) -> None:
+    """Get the outcomes of patterns: along with the events of a stream, or else of all events."""
+    patterns = micro.work.patterns
+    if patterns is None:
+        return
+    with micro.doing("prepare", "read"):
+        if micro.work.ledger is None:
+            told = patterns.over(micro.events, micro.use)
+        else:
+            patterns.say(micro.use, micro.spark)
+            # Events and outcomes of patterns come together, and are separated here: stateful work must run only once.
+            kept = micro.events.persist(StorageLevel.MEMORY_AND_DISK)
+            micro.ends.callback(kept.unpersist)
+            micro.has_state = True
+            micro.events, told = patterns.parted(kept)
+        micro.told = patterns.outcomes(told, micro.use.version)
+
+
+def match_events(micro: MicroBatch) -> None:
+    """Match the events; outcomes of patterns come along."""
+    work, use = micro.work, micro.use
+    keep = tuple(work.pipeline.keep)
+    with micro.doing("prepare", "read"):
+        read = work.reading(micro.spark)
+        found = work.source.outcomes(read.on(micro.events), use.engine, keep, read=read.accumulator)
+        if work.patterns is not None or work.operators is not None:
+            found = with_pattern_columns(found, use.version, keep)
+        micro.outcomes = found if micro.told is None else found.unionAll(micro.told)
+
+
+def count_outcomes(micro: MicroBatch) -> None:
+    """Count outcomes and rejects as they pass."""
+    micro.outcomes = micro.came.on(
+        micro.made,
+        matches=row_counters.matches(),
+        predictions=row_counters.predictions(),
+        rejects=row_counters.rejects(),
+        late=row_counters.late(LATE_REASON),
+        examples=row_counters.first_rejects(EXAMPLES),
+    )
+    micro.work.report.step(micro.number, "matching")
+
+
+def keep_outcomes(micro: MicroBatch) -> None:
+    """Keep outcomes that are read more than once, so that they are not computed again.
+
+    Where patterns are followed they are computed in any case: sinks that have written a micro-batch before do not
+    read it, and Spark commits none whose state was not written. (Lines of JSON are counted first, which is enough.)
+    """
+    asking = [config for config, _ in micro.work.sinks]
+    if micro.work.pipeline.quarantine is not None:
+        asking.append(micro.work.pipeline.quarantine)
+    micro.shared = micro.has_state or len(asking) > 1 or any(each.reads_twice for each in asking)
+    if not micro.shared:
+        return
+    micro.outcomes = kept = micro.made.persist(StorageLevel.MEMORY_AND_DISK)
+    micro.ends.callback(kept.unpersist)
+    with micro.doing("match", "match"):
+        kept.write.format("noop").mode("overwrite").save()
+
+
+def write_notifications(micro: MicroBatch) -> None:
+    """Route notifications to the sinks, and write them."""
+    told = notifications(micro.made, micro.work.origins(micro.use, micro.spark))
+    for config, sink in micro.work.sinks:
+        with _timed(micro.report, sink.name):
+            sink.write(routed(told, config), micro.batch)
+        micro.work.report.step(micro.number, f"written to {sink.name}")
+
+
+def put_aside(micro: MicroBatch) -> None:
+    """Write the rows that were set aside."""
+    quarantine = micro.work.quarantine
+    if quarantine is not None:
+        with _timed(micro.report, quarantine.name):
+            quarantine.write(rejected(micro.made), micro.batch)
+        micro.work.report.step(micro.number, f"written to {quarantine.name}")
+
+
+def settle(micro: MicroBatch) -> None:
+    """Put the counts into the report."""
+    found = micro.came.found(ran=micro.shared or not micro.use.again)
+    if found is not None:
+        events = micro.work.reading(micro.spark).events()
+        micro.report.counts = {"events": events, **{name: found[name] for name in _COUNTED}}
+        micro.report.examples = tuple(f"{each['place']}: {each['reason']}" for each in found["examples"] or ())
+
+
+STAGES: Final[tuple[Callable[[MicroBatch], None], ...]] = (
+    watch_operators,
+    follow_patterns,
+    match_events,
+    count_outcomes,
+    keep_outcomes,
+    write_notifications,
+    put_aside,
+    settle,
+)
+
+
+class EventCounter:
     """Counts the events of each micro-batch: its rows, unless the source counts itself."""
 
     def __init__(self, source: Source, spark: SparkSession) -> None:

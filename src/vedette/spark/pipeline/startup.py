@@ -11,9 +11,8 @@ from vedette.spark.pipeline.locations import local
 from vedette.spark.pipeline.remote_storage import RemoteStorage
 from vedette.spark.pipeline.spark_failures import explained
 from vedette.spark.pipeline.storage import LocalStorage, Storage
-from vedette.spark.service_store import ServiceStore
 from vedette.spark.spark_session import session
-from vedette.spark.stores import DatabaseStore, FileStore, SubscriptionStore, TableStore
+from vedette.spark.stores import DatabaseStore, FileStore, ServiceStore, SubscriptionStore, TableStore
 
 
 def conf_of(pipeline: Pipeline) -> dict[str, str]:
