@@ -14,8 +14,8 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from vedette.engine.engine import Engine
 from vedette.engine.subscriptions import Subscriptions
-from vedette.filters.matcher import Matcher
 from vedette.schema.schema import Schema
 
 EVENTS, PARTS = 400, 8
@@ -41,7 +41,7 @@ def events() -> pa.Table:
     )
 
 
-def compiled() -> Matcher:
+def compiled() -> Engine:
     """The subscriptions."""
     subscriptions = Subscriptions(SCHEMA)
     for name, text in FILTERS.items():

@@ -18,20 +18,26 @@ import pytest
 from pyspark.core.files import SparkFiles
 from pyspark.sql import SparkSession
 
+from vedette.covering.cover_judge import Method
+from vedette.engine.engine import Engine
+from vedette.engine.pattern_shards import ShardOptions
 from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import SnapshotError
-from vedette.filters.matcher import Matcher
 from vedette.filters.snapshot_files import MANIFEST
+from vedette.operators.calling import Calling
+from vedette.operators.operator import operator
+from vedette.operators.registry import Operators
 from vedette.schema.schema import Schema
 from vedette.spark import host_cache, snapshots
+from vedette.spark.engines import Sent
 from vedette.spark.snapshots import ShippedSnapshot, opened, pack, ship, unpack
 
 SCHEMA = Schema.of({"price": "float", "issue": "string"})
 EVENT = {"price": 120.0, "issue": "IBM"}
 
 
-def compiled(*filters: str) -> Matcher:
-    """A small matcher."""
+def compiled(*filters: str) -> Engine:
+    """A small engine."""
     subscriptions = Subscriptions(SCHEMA)
     for number, text in enumerate(filters or ("price > 100", "issue = 'HP'")):
         subscriptions.add(f"s{number}", text)
@@ -119,13 +125,13 @@ def test_one_of_which_a_file_was_cleared_away_is_saved_anew(spark: SparkSession,
 # ---------------------------------------------------------------- other hosts
 
 
-def arrived(matcher: Matcher, folder: Path, monkeypatch: pytest.MonkeyPatch) -> ShippedSnapshot:
+def arrived(engine: Engine, folder: Path, monkeypatch: pytest.MonkeyPatch) -> ShippedSnapshot:
     """What a worker of another host has: an archive among Spark's files, and `ShippedSnapshot`."""
     folder.mkdir()
-    matcher.save(folder / "saved")
+    engine.save(folder / "saved")
     pack(folder / "saved", folder / "it.tar")
     monkeypatch.setattr(SparkFiles, "get", classmethod(lambda _, name: str(folder / name)))
-    return ShippedSnapshot(matcher.version, f"/of/the/driver/{matcher.version}-x", "it.tar")
+    return ShippedSnapshot(engine.version, f"/of/the/driver/{engine.version}-x", "it.tar")
 
 
 def test_an_archive_is_unpacked_once_and_mapped(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,6 +154,56 @@ def test_a_copy_of_which_a_file_was_cleared_away_is_unpacked_again(
     opened.cache_clear()
     assert opened(shipped).filters.match(EVENT) == ["s0"]
     assert (cache / f"{shipped.version}-x" / "owner.npy").exists()
+
+
+@operator(time_limit=None)
+def above(event: object, number: int) -> bool:
+    """An operator."""
+    return number > 100
+
+
+def of_all_kinds(covering: Method | None) -> Engine:
+    """Filters, of which one is covered by another, one that calls an operator, and a pattern; the pattern is second."""
+    subscriptions = Subscriptions(SCHEMA)
+    subscriptions.add("s0", "price > 100")
+    subscriptions.add("p", "[price > 100] ; [price < 100]", predict={"within": 3})
+    subscriptions.add("s1", "above(price)")
+    subscriptions.add("s2", "price > 110", subscriber="alice")
+    return subscriptions.compile(operators=Operators(above), covering=covering)
+
+
+@pytest.mark.parametrize("covering", [None, "auto"])
+def test_an_engine_of_all_kinds_arrives_as_one_snapshot(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, covering: Method | None
+) -> None:
+    engine = of_all_kinds(covering)
+    saved = opened(arrived(engine, tmp_path / "host", monkeypatch))
+    stateless = saved.stateless(Calling(Operators(above)))
+    assert list(stateless) == ["s0", "s1", "s2"]
+    assert stateless.match(EVENT) == ["s0", "s1", "s2"]
+    assert stateless.subscribers.to_pylist() == [None, None, "alice"]
+    assert bool(stateless.covered) == (covering is not None)
+    options = ShardOptions(3, cap=7, since=(("p", 4),))
+    assert saved.sharded(options) == engine.sharded(options)
+    assert saved.engine(Calling(Operators(above))).version == engine.version
+
+
+def test_a_part_that_was_cleared_away_is_saved_anew(spark: SparkSession, cache: Path) -> None:
+    engine = of_all_kinds(None)
+    first = ship(engine, spark)
+    (Path(first.folder) / "patterns" / MANIFEST).unlink()
+    opened.cache_clear()
+    with pytest.raises(SnapshotError, match="gone or damaged"):
+        opened(first)
+    assert ship(engine, spark) == first
+    assert [record.id for record in opened(first).patterns] == ["p"]
+
+
+def test_what_is_sent_with_a_micro_batch_is_a_text(spark: SparkSession, cache: Path) -> None:
+    sent = Sent.of(of_all_kinds(None), spark, ShardOptions(3, learn=True, since=(("p", 4),)))
+    assert sent.binds
+    assert sent.columns == ()  # the plain ones read the price, too
+    assert Sent.of_text(sent.text()) == sent.called_by(None)
 
 
 def _open_in_another_process(cache: str, archives: str, shipped: ShippedSnapshot, answers: Any) -> None:

@@ -194,6 +194,17 @@ def read(folder: Path, *, verify: bool = True, model: Model | None = None) -> Sa
     return SavedEngine(filters, calls, patterns, wanted, plain, others, model, statistics, reader.facts.get("patterns"))
 
 
+def check(folder: Path) -> None:
+    """SnapshotError unless all parts are there, and whatever is looked at of each; records are not read."""
+    parts = [folder]
+    if (folder / _CALLS).exists():
+        parts = [folder / name for name in (_PLAIN, _CALLS, _PATTERNS, _WANTS)]
+        if lost := missing_parts(folder):
+            raise SnapshotError(f"{lost[0]} is missing")
+    for part in parts:
+        SnapshotReader(part, verify=False)
+
+
 def _unfit(folder: Path, error: Exception) -> SnapshotError:
     return SnapshotError(f"{folder}: the snapshot does not fit together ({error})")
 

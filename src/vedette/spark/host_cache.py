@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from vedette.engine.snapshot import SavedEngine, read
+from vedette.engine.snapshot import SavedEngine, check, read
 from vedette.errors import SnapshotError
 
 PLACE = "VEDETTE_CACHE_DIR"
@@ -67,7 +67,7 @@ def exclusive_access(cache: Path) -> Iterator[None]:
 def is_intact(folder: Path, *, verify: bool = True) -> bool:
     """Whether a snapshot is there and complete: programs that clear temp folders remove single files, by age."""
     try:
-        read(folder, verify=verify)
+        read(folder) if verify else check(folder)
     except SnapshotError:
         return False
     return True
