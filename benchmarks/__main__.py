@@ -152,7 +152,7 @@ def _patterns(plan: Plan, sizes: patterns.Sizes) -> Iterator[Stage]:
     for name, measure in (("what costs", patterns.measure_growth), ("merged and not", patterns.measure_merging)):
         yield Stage(
             f"patterns: {name}",
-            lambda report, measure=measure: measure(report.patterns, sizes, repetitions=plan.repetitions),
+            partial(lambda measure, report: measure(report.patterns, sizes, repetitions=plan.repetitions), measure),
         )
     yield Stage("patterns: real data", lambda report: patterns.measure_streams(report.patterns, sizes))
 

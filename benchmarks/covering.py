@@ -14,9 +14,9 @@ from benchmarks import clock, forms
 from benchmarks.covering_workloads import COVERING
 from benchmarks.tables import short, table
 from vedette.covering.matcher import CoveringMatcher
+from vedette.engine.engine import Engine
 from vedette.engine.subscriptions import Subscriptions
 from vedette.filters.kernels.match_rows import MatchRows
-from vedette.filters.matcher import Matcher
 from vedette.schema.encode import EncodedEvents
 
 _SAMPLE = 4096
@@ -149,24 +149,26 @@ def measure(name: str, size: int, sizes: Sizes) -> CoveringRow:
     )
 
 
-def _turns(flat: Matcher, covering: Matcher, encoded: EncodedEvents, turns: int) -> tuple[float, float]:
+def _turns(flat: Engine, covering: CoveringMatcher, encoded: EncodedEvents, turns: int) -> tuple[float, float]:
     """The median times of both."""
     times: tuple[list[float], list[float]] = [], []
+    matchers: tuple[Engine | CoveringMatcher, ...] = flat, covering
     for _ in range(turns):
-        for matcher, found in zip((flat, covering), times, strict=True):
+        for matcher, found in zip(matchers, times, strict=True):
             begin = clock.now()
             matcher.match_rows(encoded)
             found.append(clock.now() - begin)
     return median(times[0]), median(times[1])
 
 
-def _singles(flat: Matcher, covering: Matcher, dicts: list[dict[str, Any]]) -> tuple[float, float]:
+def _singles(flat: Engine, covering: CoveringMatcher, dicts: list[dict[str, Any]]) -> tuple[float, float]:
     """The median times per event of both, a few events at a time; all of them once before."""
     times: tuple[list[float], list[float]] = [], []
+    matchers: tuple[Engine | CoveringMatcher, ...] = flat, covering
     for turn in range(3):
         for begin in range(0, len(dicts), _FEW):
             some = dicts[begin : begin + _FEW]
-            for matcher, found in zip((flat, covering), times, strict=True):
+            for matcher, found in zip(matchers, times, strict=True):
                 since = clock.now()
                 for event in some:
                     matcher.match(event)

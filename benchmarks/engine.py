@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from benchmarks import bulk, clock, forms
 from benchmarks.clock import seconds
 from benchmarks.coding import encode_subscriptions
-from benchmarks.indexes import CHECKED, SAMPLE, head, index_class
+from benchmarks.indexes import CHECKED, SAMPLE, head
 from benchmarks.workloads import WORKLOADS
+from vedette.filters.indexes import index_class
 from vedette.filters.kernels.match_rows import MatchRows
 from vedette.filters.matcher import Matcher
 

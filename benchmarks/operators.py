@@ -10,6 +10,7 @@ import statistics
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -126,7 +127,7 @@ class Known:
             found = answers[predicate.evaluation]
             for event, truth in enumerate(found.truth.tolist()):
                 rows = found.bindings[event] if found.bindings is not None else None if truth == 1 else []
-                selected = predicate.selected(rows, lambda path, event=event: self._source.value(path, event))
+                selected = predicate.selected(rows, partial(lambda event, path: self._source.value(path, event), event))
                 self.truth[event, number] = predicate.holds(truth, selected)
                 self._rows[event, number] = selected
 
@@ -141,7 +142,9 @@ class Known:
             planned, bindings = asked.alternatives[number], None
             if planned.join is not None:
                 parts = [self._rows[here, part] for part in planned.parts]
-                found = planned.join.substitutions(parts, lambda path, here=here: self._source.value(path, here))
+                found = planned.join.substitutions(
+                    parts, partial(lambda here, path: self._source.value(path, here), here)
+                )
                 bindings = next(found, None)
                 if bindings is None:
                     continue

@@ -15,8 +15,8 @@ from rich.table import Table
 from benchmarks import clock, sigma_data
 from benchmarks.peers.rule_queries import Asked, NotSql, Query, fields, on_duckdb, on_spark
 from benchmarks.tables import table
+from vedette.engine.engine import Engine
 from vedette.engine.subscriptions import Subscriptions
-from vedette.filters.matcher import Matcher
 
 BATCH = 65_536
 _SAMPLE = 4_096  # events that the index is laid out for
@@ -160,7 +160,7 @@ def measure_sigma(figures: SigmaFigures, sizes: Sizes) -> None:
 
 
 def _measure_peers(
-    figures: SigmaFigures, sizes: Sizes, rules: list[sigma_data.SigmaRule], matcher: Matcher, events: pa.Table
+    figures: SigmaFigures, sizes: Sizes, rules: list[sigma_data.SigmaRule], matcher: Engine, events: pa.Table
 ) -> None:
     found = _pairs(matcher, events)
     wall = _seconds(matcher.match_rows, events, time.perf_counter)
@@ -205,7 +205,7 @@ def _on_spark(events: pa.Table, columns: list[str], queries: list[Query]) -> Ask
         return on_spark(spark, events, columns, queries, time.perf_counter)
 
 
-def _check(matcher: Matcher, events: pa.Table, every: int) -> None:
+def _check(matcher: Engine, events: pa.Table, every: int) -> None:
     """The pairs that are known, and no others."""
     known: dict[str, int] = {}
     for row, rule in sigma_data.expected():
@@ -217,7 +217,7 @@ def _check(matcher: Matcher, events: pa.Table, every: int) -> None:
         raise ArithmeticError(f"not the matches that are known: {len(wrong)} rules, such as {wrong[0]}")
 
 
-def _pairs(matcher: Matcher, events: pa.Table) -> dict[str, int]:
+def _pairs(matcher: Engine, events: pa.Table) -> dict[str, int]:
     """How many events each rule matches."""
     ids = matcher.ids.to_pylist()
     counts = np.zeros(len(ids), np.int64)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -109,7 +110,7 @@ def literal(value: float) -> str:
 # ---------------------------------------------------------------- as truth
 
 
-def truth(node: Tree, of: dict[str, Any]) -> Truth:
+def truth(node: Tree, of: Mapping[str, Any]) -> Truth:
     """What the filter says of an event."""
     match node:
         case ("not", part):

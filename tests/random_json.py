@@ -41,21 +41,21 @@ def random_table(chance: random.Random, rows: int = 12) -> pa.Table:
     return pa.concat_tables([table.slice(cut), table.slice(0, cut)]).slice(chance.randrange(3))
 
 
-def random_type(chance: random.Random, depth: int = 0) -> Any:
+def random_type(chance: random.Random, depth: int = 0) -> pa.DataType:
     """An Arrow type."""
     roll = chance.random()
     if depth < 3 and roll < 0.2:
         names = chance.sample(NAMES, chance.randrange(1, 4))
         return pa.struct([(name, random_type(chance, depth + 1)) for name in names])
     if depth < 3 and roll < 0.4:
-        made = chance.choice([pa.list_, pa.large_list])
-        return made(random_type(chance, depth + 1))
+        inner = random_type(chance, depth + 1)
+        return pa.list_(inner) if chance.random() < 0.5 else pa.large_list(inner)
     if depth < 3 and roll < 0.55:
         return pa.map_(pa.string(), random_type(chance, depth + 1))
     return chance.choice(_SCALAR_TYPES)
 
 
-_SCALAR_TYPES = (
+_SCALAR_TYPES: tuple[pa.DataType, ...] = (
     *(pa.string(),) * 3,
     *(pa.large_string(), pa.dictionary(pa.int32(), pa.string()), pa.string_view()),
     *(pa.int64(), pa.int64(), pa.int8(), pa.uint64(), pa.float64(), pa.float64(), pa.float32(), pa.bool_()),
@@ -63,7 +63,7 @@ _SCALAR_TYPES = (
 )
 
 
-def random_array(chance: random.Random, type_: Any, size: int, *, twice: bool = True) -> pa.Array:
+def random_array(chance: random.Random, type_: pa.DataType, size: int, *, twice: bool = True) -> pa.Array:
     """An array of the type; `twice`: maps may hold a key twice."""
     return pa.array([_stored(chance, type_, twice) for _ in range(size)], type_)
 

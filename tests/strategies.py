@@ -107,7 +107,7 @@ def like_patterns(draw: st.DrawFn) -> tuple[str, str]:
 @st.composite
 def text_tests(draw: st.DrawFn, operand: st.SearchStrategy[Any]) -> ast.TextTest:
     """Tests of text."""
-    kind = draw(st.sampled_from(["like", "contains", "startswith", "endswith", "matches", "fits"]))
+    kind: ast.TextKind = draw(st.sampled_from(["like", "contains", "startswith", "endswith", "matches", "fits"]))
     ignore_case = draw(st.booleans()) and kind != "fits"
     pattern: Any = draw(texts)
     escape = "\\"

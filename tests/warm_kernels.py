@@ -48,7 +48,7 @@ def small(event: Mapping[str, Any]) -> bool:
 @vd.operator
 def even(event: Mapping[str, Any]) -> bool:
     """Another one."""
-    return event["x"] % 2 == 0
+    return bool(event["x"] % 2 == 0)
 
 
 def subscribed(*filters: str) -> vd.Subscriptions:
@@ -67,7 +67,7 @@ def matched(subscriptions: vd.Subscriptions, index: str) -> None:
         for each in (matcher, Matcher.open(Path(folder) / "saved")):
             each.match(EVENTS[0])
             each.match_batch(TABLE)
-            warm_up(each)
+            warm_up(each if isinstance(each, Matcher) else each.filters)
 
 
 def texts() -> None:

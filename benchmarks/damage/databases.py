@@ -96,7 +96,7 @@ def served(folder: Path, name: str) -> dict[str, Any]:
     with Service(_settings(folder, name)) as service:
         _caught_up(service)
         if service.pump.failure is not None:
-            raise service.pump.failure
+            raise RuntimeError(service.pump.failure)
         found: dict[str, Any] = {}
         for one in service.registry.standing("default"):
             for each in service.outbox.pending(one.number, 0, 10_000):

@@ -143,7 +143,7 @@ def count(connection: Connection, constraints: Constraints) -> str:
     low, high = closed_bounds(constraints)
     sizes = np.diff(constraints.start).astype(np.int32)
     owner = constraints.owner.astype(np.int32)
-    rows = {"id": owner, "attribute": constraints.attribute.astype(np.int32), "low": low, "high": high}
+    rows: dict[str, Any] = {"id": owner, "attribute": constraints.attribute.astype(np.int32), "low": low, "high": high}
     _load(connection, "tests", pa.table(rows))
     _load(connection, "subscriptions", pa.table({"id": np.arange(len(sizes), dtype=np.int32), "size": sizes}))
     return (

@@ -16,9 +16,10 @@ import json
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -64,7 +65,7 @@ def compared(other: Path, turns: int, subscriptions: int, rate: float, seconds: 
         for one, key in zip(two, keys, strict=True):  # what is compiled or loaded at first is not measured
             asyncio.run(subscribing(one, key, 16))
             asyncio.run(throughput(one.port, key, 2.0))
-        stages = (
+        stages: tuple[Callable[[Served, str], Coroutine[Any, Any, Figures]], ...] = (
             lambda one, key: subscribing(one, key, subscriptions // turns),
             lambda one, key: publishing(one, key, seconds),
             lambda one, key: waiting(one, key, rate, seconds),

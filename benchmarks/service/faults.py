@@ -79,10 +79,10 @@ class Faults:
                 connection.invalidate()
             raise OperationalError(statement, parameters, self._error(_WHY), connection_invalidated=gone)
 
-    def _commit(self, connection: Any) -> None:
+    def _commit(self, dbapi_connection: Any) -> None:
         if self._due("commit"):
             raise self._error(_WHY)
-        self._do_commit(connection)
+        self._do_commit(dbapi_connection)
         if threading.current_thread().name == _WRITER and self._due("unanswered", "silent"):
             self._silent = self._kind == "silent"
             raise self._error(_WHY)

@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -146,7 +147,13 @@ def measured(folder: Path, count: int) -> list[dict[str, Any]]:
             service.registry.end(made.subscription.id)
         for stage, (where, name, text) in STAGES.items():
             for kind, fault in FAULTS.items():
-                _stage(service, bad, (where, name, text), fault, lambda what=f"{stage}: {kind}": took(what, "calm"))
+                _stage(
+                    service,
+                    bad,
+                    (where, name, text),
+                    fault,
+                    partial(lambda what: took(what, "calm"), f"{stage}: {kind}"),
+                )
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import orjson
@@ -105,7 +106,7 @@ def untold(service: Service, promises: Promises) -> list[str]:
     """Readers who were not told of all that was delivered to them, or not in order."""
     found = []
     for id_, told in promises.told.items():
-        rows = service.store.read(lambda c, id_=id_: c.execute(_delivered(id_)).all())  # type: ignore[misc]
+        rows = service.store.read(partial(lambda id_, c: c.execute(_delivered(id_)).all(), id_))
         if not rows:
             continue
         due = [row.id for row in rows]

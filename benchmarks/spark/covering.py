@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from benchmarks import forms
@@ -37,8 +38,8 @@ def measure(plan: Plan) -> Result:
         for name in WORKLOADS:
             for size in plan.cover:
                 given = _subscriptions(name, size)
-                (found, again), on_spark, spark_cpu = _timed(lambda given=given: rounds(*given))
-                wanted, here, here_cpu = _timed(lambda given=given: _one_by_one(*given))
+                (found, again), on_spark, spark_cpu = _timed(partial(lambda given: rounds(*given), given))
+                wanted, here, here_cpu = _timed(partial(lambda given: _one_by_one(*given), given))
                 if found != wanted:
                     raise ArithmeticError(f"{name}: Spark finds other answers")
                 covered = sum(answer.covered for answer in wanted)

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import arrow_udf
 
 from benchmarks.spark import data, lines
 from benchmarks.spark.plan import Plan
@@ -73,7 +74,7 @@ def _number_back(events: DataFrame, _: list[str]) -> DataFrame:
         for columns in batches:
             yield columns[2]  # the volume
 
-    crossed = F.arrow_udf(number, "long").asNondeterministic()
+    crossed = arrow_udf(number, "long").asNondeterministic()  # type: ignore[call-overload]
     return events.select("*", crossed("symbol", "price", "volume").alias("number"))
 
 
@@ -96,7 +97,7 @@ def _texts_back(events: DataFrame, texts: list[str]) -> DataFrame:
         for columns in batches:
             yield pa.repeat(answer, len(columns[0]))
 
-    crossed = F.arrow_udf(joined, "string").asNondeterministic()
+    crossed = arrow_udf(joined, "string").asNondeterministic()  # type: ignore[call-overload]
     named = events.select("*", crossed("symbol", "price", "volume").alias("text"))
     matches = named.select(*data.COLUMNS, F.explode(F.split("text", SEPARATOR)).alias("subscription"))
     return matches.withColumn("version", F.lit("0123456789ab"))

@@ -65,11 +65,17 @@ def _streamed(spark: SparkSession, plan: Plan) -> tuple[list[Any], dict[int, flo
         query = stream.writeStream.foreachBatch(matched).option("checkpointLocation", folder).start()
         begin, end = _measured(query, plan, done)
         enough.set()  # before the query is stopped, so that no micro-batch is torn
-        while (query.lastProgress or {}).get("batchId", -1) < max(done):
+        while _last_batch(query) < max(done):
             time.sleep(0.005)
         query.stop()
     progress = [p for p in query.recentProgress if p["numInputRows"] and begin < done.get(p["batchId"], 0) <= end]
     return progress, done, begin, end
+
+
+def _last_batch(query: StreamingQuery) -> int:
+    """The number of the last micro-batch that is reported; -1 before the first."""
+    last = query.lastProgress
+    return -1 if last is None else last.batchId
 
 
 def _measured(query: StreamingQuery, plan: Plan, done: dict[int, float]) -> tuple[float, float]:

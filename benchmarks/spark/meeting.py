@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +34,7 @@ def bounds(count: int, seed: int) -> pa.Table:
     random = np.random.default_rng(seed)
     # Two ranges meet on an attribute with the mean sum of their widths, as a share of all values.
     share = (_MET * _REFERENCE / count) ** (1 / len(ATTRIBUTES))
-    made: dict[str, object] = {"id": [f"{'ps'[seed % 2]}{number}" for number in range(count)]}
+    made: dict[str, Any] = {"id": [f"{'ps'[seed % 2]}{number}" for number in range(count)]}
     for attribute in ATTRIBUTES:
         least = random.integers(0, _SPAN, count)
         made[f"least_{attribute}"] = least

@@ -87,9 +87,9 @@ def _measure(spark: SparkSession, plan: Plan, keys: int, folder: Path, result: R
         result.rows.append({"keys": keys, "matches": wanted, "way": name, **costs})
     crossing = found_by["crossing alone"].events
     for name in ("patterns, a stream", "patterns, a table"):
-        rate = found_by[name].events
-        result.ratios.append(Ratio(f"{keys:,} keys: {name}, times as fast as one process", rate / here.events))
-        result.ratios.append(Ratio(f"{keys:,} keys: {name}, of crossing alone", rate / crossing))
+        by_spark = found_by[name].events
+        result.ratios.append(Ratio(f"{keys:,} keys: {name}, times as fast as one process", by_spark / here.events))
+        result.ratios.append(Ratio(f"{keys:,} keys: {name}, of crossing alone", by_spark / crossing))
 
 
 def subscribed(count: int) -> Subscriptions:

@@ -143,7 +143,8 @@ def measure(variant: str, options: TreeOptions, space: Space, table: PredicateTa
 def exponent(rows: Iterable[Row], attribute: str = "visits") -> float:
     """How a measure grows with the number of subscriptions: the slope between logarithms."""
     points = [(row.subscriptions, getattr(row, attribute)) for row in rows]
-    return float(np.polyfit(*np.log(np.array(points)).T, 1)[0])
+    sizes, measured = np.log(np.array(points)).T
+    return float(np.polyfit(sizes, measured, 1)[0])
 
 
 def saved(rows: Sequence[Row], variant: str, against: str, attribute: str = "visits") -> float:

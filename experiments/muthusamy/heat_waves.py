@@ -71,7 +71,7 @@ class Calendar:
         codes = sorted(pc.unique(days["code"]).to_pylist())[::every]
         city = pc.index_in(days["code"], pa.array(codes)).combine_chunks()
         taken = city.is_valid().to_numpy(zero_copy_only=False)
-        day = days["date"].cast("int32").to_numpy()
+        day = days["date"].cast(pa.int32()).to_numpy()
         grid = np.full((day.max() - day.min() + 1, len(codes)), np.nan)
         grid[day[taken] - day.min(), city.drop_null().to_numpy()] = days["temp_f"].to_numpy()[taken]
         return Calendar(np.datetime64(int(day.min()), "D"), codes, grid)

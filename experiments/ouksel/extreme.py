@@ -132,7 +132,7 @@ def guesses(rows: Sequence[Row]) -> list[Finding]:
             "§6.3",
             "it depends on the gap's share of the attribute's range",
             f"it is 1 / gap, within {expected:.0%} at every gap",
-            expected < 0.2,
+            bool(expected < 0.2),
         ),
     ]
 

@@ -45,11 +45,11 @@ _STYLE: dict[str, Any] = {
 def style() -> None:
     """Plots that are made from now on look like all others."""
     try:
-        import matplotlib as mpl
+        import matplotlib.style as mpl_style
         from cycler import cycler
     except ImportError as error:
         raise SystemExit("The plots need matplotlib. Install it with: pip install 'vedette[experiments]'") from error
-    mpl.rcParams.update(_STYLE, **{"axes.prop_cycle": cycler(color=COLOURS, marker=MARKERS)})
+    mpl_style.use({**_STYLE, "axes.prop_cycle": cycler(color=COLOURS, marker=MARKERS)})
 
 
 def panels(rows: int, columns: int, width: float = 4.4, height: float = 3.3) -> tuple[Any, list[Any]]:

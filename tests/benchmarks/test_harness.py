@@ -14,11 +14,12 @@ from benchmarks import bulk, forms
 from benchmarks.__main__ import main
 from benchmarks.coding import encode_subscriptions
 from benchmarks.engine import numbers, verify
-from benchmarks.indexes import Row, compare, difference, head, index_class, prepare
+from benchmarks.indexes import Row, compare, difference, head, prepare
 from benchmarks.report import Report
 from benchmarks.visits import bound
 from benchmarks.workloads import WORKLOADS
 from vedette.engine.subscriptions import Subscriptions
+from vedette.filters.indexes import index_class
 from vedette.kernels.bundles import CodedBatch, ConjunctionPairs
 
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -47,23 +47,24 @@ def test_a_small_run_of_a_part(part: str, spark: SparkSession) -> None:
     result = one(part, TINY)
     assert spark.range(3).count() == 3  # it was used, and left as it was
     assert result.part == part
-    assert all(figure > 0 for row in result.rows for figure in row.values() if not isinstance(figure, str))
+    rows: list[dict[str, Any]] = result.rows
+    assert all(figure > 0 for row in rows for figure in row.values() if not isinstance(figure, str))
     ratios = {ratio.what: ratio for ratio in result.ratios}
     match part:
         case "a":
-            assert [row["pipeline"] for row in result.rows][::5] == ["match", "lines: match"]
+            assert [row["pipeline"] for row in rows][::5] == ["match", "lines: match"]
             assert [ratio.aim for ratio in result.ratios] == [0.6, 0.6, None]
         case "b":
             nested = ratios["times as fast as a broadcast nested-loop join"]
-            rates = {row["way"]: row["events/s"] for row in result.rows}
+            rates = {row["way"]: row["events/s"] for row in rows}
             assert nested.value == pytest.approx(rates["match"] / rates["broadcast nested-loop join"])
             assert [ratio.aim for ratio in result.ratios] == [100, 100, None]
         case "f":
-            assert [row["each side"] for row in result.rows] == [1000, 1000, 1000, 2000]
-            assert len({row["pairs"] for row in result.rows[:3]}) == 1
+            assert [row["each side"] for row in rows] == [1000, 1000, 1000, 2000]
+            assert len({row["pairs"] for row in rows[:3]}) == 1
             assert [ratio.aim for ratio in result.ratios] == [50, None]
         case "d":
-            assert all(row["p50"] <= row["p99"] <= row["most"] for row in result.rows)
+            assert all(row["p50"] <= row["p99"] <= row["most"] for row in rows)
 
 
 @pytest.mark.thorough

@@ -70,7 +70,7 @@ def test_shapes_of_the_workloads() -> None:
     assert set(sizes["W2"]) == {3}
     assert set(sizes["W3"]) == {3, 4, 5}
     assert set(sizes["W4"]) == {2, 3, 4}
-    there = sum(column.present.astype(int) for column in WORKLOADS["W4"].events(500).columns)
+    there = np.sum([column.present for column in WORKLOADS["W4"].events(500).columns], axis=0)
     assert set(there.tolist()) == {20}
     assert {a.kind for a in WORKLOADS["W4"].events(1).attributes} == {"int", "float", "string"}
 

@@ -148,7 +148,9 @@ def test_from_parquet_to_parquet(subscriptions: Path, operators: Path, tmp_path:
     assert table.column_names == ["event", "subscription", "kind", "bindings"]
     assert table.schema.field("bindings").type == pa.map_(pa.string(), pa.string())
     expected = [row for row in FOUND if row["subscription"] != "noted"]
-    assert table.drop(["bindings"]).to_pylist() == [_found(row["event"], row["subscription"]) for row in expected]
+    assert table.drop_columns(["bindings"]).to_pylist() == [
+        _found(row["event"], row["subscription"]) for row in expected
+    ]
     texts = [
         [(name, value if isinstance(value, str) else str(value)) for name, value in row["bindings"].items()]
         if "bindings" in row

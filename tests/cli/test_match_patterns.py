@@ -42,7 +42,7 @@ BREAK_IN_FOUND = {
     "steps": {"a": "e1", "b": "e3", "c": "e5"},
     "bindings": {"who": "10.0.0.1"},
 }
-FOUND = [
+FOUND: list[dict[str, Any]] = [
     {"event": "e1", "subscription": "denied", "kind": "match"},
     {"event": "e2", "subscription": "denied", "kind": "match"},
     {"event": "e3", "subscription": "denied", "kind": "match"},

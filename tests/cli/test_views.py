@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.session import pairs, vedette, write_lines
+from tests.io.event_chunks import table_of
 from vedette.io.events import read_events
 
 EVENTS: list[dict[str, Any]] = [
@@ -54,8 +55,8 @@ def test_events_of_every_format(name: str, chosen: list[str], tmp_path: Path) ->
 
 def test_the_whole_event_is_all_columns(tmp_path: Path) -> None:
     path = written(tmp_path / "e.parquet")
-    assert next(read_events(str(path), paths=["*", "code"])).events.column_names == ["id", "code", "host", "tool"]
-    assert next(read_events(str(path), paths=["code"])).events.column_names == ["id", "code"]
+    assert table_of(next(read_events(str(path), paths=["*", "code"]))).column_names == ["id", "code", "host", "tool"]
+    assert table_of(next(read_events(str(path), paths=["code"]))).column_names == ["id", "code"]
 
 
 def test_explained(tmp_path: Path) -> None:

@@ -49,6 +49,7 @@ from tests.service.test_set_aside import publishers  # noqa: F401
 from tests.service.test_transactions import faults, world  # noqa: F401
 from tests.service.test_webhooks import receiver  # noqa: F401
 from tests.service.unavailable import every_route
+from tests.waiting import until
 from vedette.service.errors import StoreFailed
 from vedette.service.storage.receipts import receipt_of, was_committed
 from vedette.service.storage.schema_migration import migrate
@@ -165,14 +166,14 @@ def test_a_database_that_goes_away_and_comes_back(server: Postgres, tmp_path: Pa
             assert answer.headers["content-type"] == "application/problem+json"
             assert served.http.get("/livez").status_code == 200
             allow(True)
-            places.until(lambda: served.call("GET", "/v1/subscriptions").status_code == 200)
+            until(lambda: served.call("GET", "/v1/subscriptions").status_code == 200)
             served.publish({"id": f"after-{turn}", "x": 1})
         assert [one["event"]["id"] for one in served.pulled(mine["id"])] == ["before", "after-0", "after-1", "after-2"]
         held = (
             "SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database "
             f"WHERE locktype = 'advisory' AND granted AND datname = '{name}'"
         )
-        places.until(lambda: server.rows(held) == [(1,)])  # nobody else can serve it, as before
+        until(lambda: server.rows(held) == [(1,)])  # nobody else can serve it, as before
         assert served.service.trouble() is None
     engine.dispose()
 
@@ -230,13 +231,13 @@ def test_a_server_that_is_started_anew(server: Restarting, tmp_path: Path, how: 
         for each in publishers:
             each.start()
         for _ in range(2):
-            places.until(lambda: len(acknowledged) > 20)
+            until(lambda: len(acknowledged) > 20)
             server.end(how)
             time.sleep(0.3)
             answers += every_route(served)
             server.start()
             acknowledged_before = len(acknowledged)
-            places.until(lambda before=acknowledged_before: len(acknowledged) > before + 20)  # type: ignore[misc]
+            until(partial(lambda before: len(acknowledged) > before + 20, acknowledged_before))
         over.set()
         for each in publishers:
             each.join()

@@ -63,7 +63,7 @@ class Told(NamedTuple):
 class Host(Protocol):
     """Whatever steps the engine."""
 
-    learns = False  # forecasts learn while it goes, and none knows anything before
+    learns: bool = False  # forecasts learn while it goes, and none knows anything before
 
     def told(self, case: Case, folder: Path) -> list[Told]:
         """What it tells of all events."""

@@ -184,7 +184,7 @@ class Maker:
 
     def pair(self) -> Filter:
         """Two attributes of a kind."""
-        left, right = self.random.choice(["ij", "fg", "sr", "ii", "jf", "rs"])
+        left, right = self.random.choice([("i", "j"), ("f", "g"), ("s", "r"), ("i", "i"), ("j", "f"), ("r", "s")])
         return _joined(_same(left, left), self._operator("=", "!=", "<", ">=", "<=>"), _same(right, right))
 
     def _operator(self, *known: str) -> Filter:

@@ -26,6 +26,7 @@ from vedette.covering.cover_set import CoveringSet
 from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import SnapshotError
 from vedette.filters import snapshot
+from vedette.filters.explain import FilterExplanation
 from vedette.filters.matcher import Matcher
 from vedette.language.check import check
 from vedette.language.evaluate import evaluate
@@ -60,7 +61,7 @@ def pairs(table: pa.Table) -> Pairs:
     return set(zip(table["event"].to_pylist(), table["subscription"].to_pylist(), strict=True))
 
 
-def in_batches(made: Subscriptions, events: list[Event], folder: Path) -> Pairs:
+def in_batches(made: Subscriptions, events: list[Event] | pa.Table, folder: Path) -> Pairs:
     return pairs(made.compile().match_batch(events))
 
 
@@ -299,7 +300,7 @@ def _fits(value: float, stored: pa.DataType) -> bool:
         return isinstance(value, float)
     if not isinstance(value, int):
         return False
-    if pa.types.is_decimal(stored):
+    if pa.types.is_decimal128(stored):
         return abs(value) < min(10 ** (stored.precision - stored.scale), 2**64)
     return 0 <= value < 2**64 if pa.types.is_uint64(stored) else -(2**63) <= value < 2**63
 
@@ -314,7 +315,8 @@ def test_views_of_numbers_are_exact() -> None:
     matcher = Subscriptions()
     matcher.add("is", f"any(numbers(x)) = {USER}")
     matcher.add("is not", f"any(numbers(x)) = {USER - 1}")
-    made, events = matcher.compile(), [{"x": USER}, {"x": [USER - 1, 0.5]}, {"x": [2**64 - 1]}]
+    made = matcher.compile()
+    events: list[dict[str, Any]] = [{"x": USER}, {"x": [USER - 1, 0.5]}, {"x": [2**64 - 1]}]
     wanted = {(0, "is"), (1, "is not")}
     assert pairs(made.match_batch(events)) == wanted
     assert {(row, id_) for row, event in enumerate(events) for id_ in made.match(event)} == wanted
@@ -390,6 +392,7 @@ def test_explanations_round_neither_the_integer_nor_how_far_it_was(schema: Schem
     for user, missed in ((USER - 1, 1), (USER + 4, 4), (float(USER), 1)):
         assert float(user) == float(USER)
         explained = subscriptions.compile().explain({"user": user}, "s")
+        assert isinstance(explained, FilterExplanation)
         assert explained.nearest[0].why == f"user was {int(user)}, needed = {USER}: missed by {missed}"
 
 

@@ -15,6 +15,8 @@ import pytest
 from tests.filters.test_live import SCHEMA, Mirror, random_event, random_text
 from tests.vetoes import everywhere, random_exceptions
 from vedette.covering.matcher import CoveringMatcher
+from vedette.engine.engine import Engine
+from vedette.engine.live import LiveEngine
 from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import SnapshotError
 from vedette.filters import live as live_module
@@ -48,7 +50,7 @@ def subscribed(seed: int, count: int = 150) -> dict[str, str]:
     }
 
 
-def compiled(texts: dict[str, str], index: str) -> Matcher:
+def compiled(texts: dict[str, str], index: str) -> Engine:
     """A matcher of them."""
     subscriptions = Subscriptions(SCHEMA)
     for id_, text in texts.items():
@@ -62,7 +64,9 @@ def wanted(texts: dict[str, str], given: list[dict[str, Any]]) -> list[list[str]
     return [[id_ for id_, one in checked.items() if evaluate(one, event) is True] for event in given]
 
 
-def found(matcher: Matcher | LiveMatcher, given: list[dict[str, Any]], **options: Any) -> list[list[str]]:
+def found(
+    matcher: Engine | LiveEngine | Matcher | LiveMatcher, given: list[dict[str, Any]], **options: Any
+) -> list[list[str]]:
     """The same by a matcher, in a batch; and one by one."""
     rows: list[list[str]] = [[] for _ in given]
     for row in matcher.match_batch(given, **options).to_pylist():

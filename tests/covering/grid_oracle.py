@@ -6,6 +6,7 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vedette.covering.order_labels import HIGHEST, LOWEST
 
@@ -35,8 +36,8 @@ def question(box: list[tuple[int, int]], candidates: list[list[tuple[int, int]]]
 def covered(asked: Question) -> bool:
     """By every point."""
     points = np.array(list(product(*map(range, asked.s_low.tolist(), asked.s_high.tolist()))))
-    inside = (points[:, None] >= asked.low) & (points[:, None] < asked.high)
-    return bool(inside.all(axis=2).any(axis=1).all())
+    inside: NDArray[np.bool_] = (points[:, None] >= asked.low) & (points[:, None] < asked.high)
+    return bool(np.all(np.any(np.all(inside, axis=2), axis=1)))
 
 
 def is_witness(asked: Question, point: tuple[int, ...] | None) -> bool:

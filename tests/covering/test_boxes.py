@@ -49,7 +49,9 @@ def coordinate(space: BoxSpace, number: int, event: Mapping[str, Any], schema: S
     if column.type.is_list or not column.type.kind.ordered:
         return 0
     if dimension.rest:  # how many integers it is above the float that is its coordinate in the column's own dimension
-        return split(key(column.type.kind, value))[1]
+        number_key = key(column.type.kind, value)
+        assert not isinstance(number_key, bytes)
+        return split(number_key)[1]
     return space.coordinate(number, key(column.type.kind, value))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -263,6 +264,7 @@ def test_what_cannot_be_asked() -> None:
         decide(np.array([0, 0]), *asked[1:])
     with pytest.raises(InputError, match="no method 'guess'"):
         decide(*asked, method="guess")  # type: ignore[arg-type]
-    for wrong in ({"error": 0.0}, {"error": 1.0}, {"budget": 0}):
+    wrongs: list[dict[str, Any]] = [{"error": 0.0}, {"error": 1.0}, {"budget": 0}]
+    for wrong in wrongs:
         with pytest.raises(InputError, match="0 < error < 1"):
-            decide(*asked, **wrong)  # type: ignore[arg-type]
+            decide(*asked, **wrong)

@@ -101,7 +101,7 @@ def _minimized(asked: Question, free_entries: int) -> list[int]:
     while True:
         before = list(left)
         for row in before:
-            free = sum(_is_free(asked, table, left, row, entry) for entry in np.flatnonzero(table[row]))
+            free = sum(_is_free(asked, table, left, row, entry) for entry in np.flatnonzero(table[row]).tolist())
             if free >= free_entries or table[row].sum() >= len(left):
                 left.remove(row)
         if left == before:

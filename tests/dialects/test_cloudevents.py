@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -134,7 +135,11 @@ def _passes(said: dict[str, Any], one: dict[str, Any]) -> bool:
     values = {name: text_of(one.get(name)) for name in given}
     if None in values.values():
         return False
-    tests = {"exact": str.__eq__, "prefix": str.startswith, "suffix": str.endswith}
+    tests: dict[str, Callable[[str, str], bool]] = {
+        "exact": str.__eq__,
+        "prefix": str.startswith,
+        "suffix": str.endswith,
+    }
     return all(tests[kind](value or "", given[name]) for name, value in values.items())
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import vedette as vd
 from vedette.errors import DialectError, InputError, NotSupported
+from vedette.filters.explain import FilterExplanation
 from vedette.filters.origins import FACTS_BYTES, Origin
 
 RULE = {"a": 1, "about": {"title": "One", "level": "high"}}
@@ -172,5 +173,6 @@ def test_changes_while_matching(standin: str) -> None:
 def test_explanations_name_the_rule(subscriptions: vd.Subscriptions) -> None:
     explanation = subscriptions.compile().explain({"a": 2}, "rule")
     assert str(explanation).splitlines()[:2] == ["The event does not match.", "Rule: One (level high, standin)"]
+    assert isinstance(explanation, FilterExplanation)
     assert "<p>Rule: <b>One (level high, standin)</b></p>" in explanation._repr_html_()
     assert "Rule" not in str(subscriptions.compile().explain({"a": 2}, "plain"))

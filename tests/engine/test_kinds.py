@@ -55,7 +55,7 @@ def questions(tree: ast.AST) -> Iterator[str]:
             case ast.Call(func=ast.Name(id="isinstance"), args=[_, what]):
                 yield from (name for name in _names(what) if name in KINDS)
             case ast.Compare(
-                left=ast.Name(id="kind") | ast.Attribute(attr="kind"), comparators=[ast.Constant(value=said)]
+                left=ast.Name(id="kind") | ast.Attribute(attr="kind"), comparators=[ast.Constant(value=str(said))]
             ):
                 if said in get_args(SubscriptionKind):
                     yield said

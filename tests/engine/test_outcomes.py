@@ -49,7 +49,8 @@ def _told(engine: vd.Engine, events: list[dict[str, Any]], sizes: list[int], lat
         stepped = step(engine, state, EventBatch(part, names), in_place=True)
         state = stepped.state
         told.take(stepped.outcomes, waiting=state.waiting)
-        state.followed.telling = state._remembered()  # type: ignore[union-attr] - as where there are many events
+        assert state.followed is not None
+        state.followed.telling = state._remembered()  # as where there are many events
         first += size
     told.take(step(engine, state, EventBatch(last=True), in_place=True).outcomes, waiting=False)
     return rows

@@ -16,10 +16,13 @@ def test_slices_are_all_events_in_their_order(as_table: bool) -> None:
     for size in (0, 1, FIRST - 1, FIRST, FIRST + 1, 20_000):
         numbers = list(range(size))
         events = pa.table({"n": numbers}) if as_table else [{"n": number} for number in numbers]
-        slicer, found = Slicer(), []
+        slicer = Slicer()
+        found: list[int] = []
         for begin, some in slicer.cut(events):
             assert begin == len(found)
-            found += some["n"].to_pylist() if isinstance(some, pa.Table) else [event["n"] for event in some]
+            found += (
+                some["n"].to_pylist() if isinstance(some, pa.Table | pa.RecordBatch) else [event["n"] for event in some]
+            )
             slicer.learn(len(some), random.randrange(1 + len(some) * 5_000))
         assert found == numbers
 

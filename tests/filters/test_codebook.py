@@ -18,6 +18,7 @@ from vedette.filters.rank_columns import TextRanks
 from vedette.language.normalform import Conjunction, NormalForm
 from vedette.language.valuesets import ValueSet, complement, next_key, of_intervals
 from vedette.schema.columns import Column, KeyColumn, TextColumn
+from vedette.schema.keys import NumberKey
 from vedette.schema.types import INT, IP, POINT, STRING
 
 NUMBER, NAME, ADDRESS, PLACE = Column("n", INT), Column("s", STRING), Column("a", IP), Column("p", POINT)
@@ -150,8 +151,8 @@ def test_only_equality_needs_one_rank_a_value() -> None:
 
 
 def test_long_lists_become_one_token_and_short_ones_are_split() -> None:
-    few: ValueSet[int] = of_intervals([(k, k + 1) for k in range(0, 20, 2)])
-    many: ValueSet[int] = of_intervals([(k, k + 1) for k in range(0, 200, 2)])
+    few: ValueSet[NumberKey] = of_intervals([(k, k + 1) for k in range(0, 20, 2)])
+    many: ValueSet[NumberKey] = of_intervals([(k, k + 1) for k in range(0, 200, 2)])
     clauses, _ = _built([NormalForm((Conjunction(((NUMBER, v),)),)) for v in (few, many, complement(many))])
     assert clauses.size == 10 + 1 + 1
     assert clauses.members[NUMBER].negative.tolist() == [False, True]
@@ -175,7 +176,7 @@ def test_columns_of_constants_need_no_objects() -> None:
 
 
 def test_presence_of_a_place_is_a_rank_of_its_own() -> None:
-    present: ValueSet[int] = complement(ValueSet((), True))
+    present: ValueSet[NumberKey] = complement(ValueSet((), True))
     forms = [NormalForm((Conjunction(((PLACE, v),)),)) for v in (present, ValueSet((), True))]
     codebook, table = encode_clauses(_built(forms)[0])
     from vedette.schema.columns import PointColumn

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vedette.engine.engine import Engine
 from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import SchemaError
-from vedette.filters.matcher import Matcher
 
 FILTERS = [
     "any(tags) = 'a'",
@@ -25,7 +25,7 @@ FILTERS = [
 ELEMENTS = ["", "a", "b", "ab", "a\0b", "\0", "é", None]
 
 
-def compiled(declared: bool) -> Matcher:
+def compiled(declared: bool) -> Engine:
     subscriptions = Subscriptions({"tags": "list<string>", "n": "int"} if declared else None)
     for number, text in enumerate(FILTERS):
         subscriptions.add(str(number), text)
@@ -35,7 +35,7 @@ def compiled(declared: bool) -> Matcher:
 MATCHERS = {declared: compiled(declared) for declared in (True, False)}
 
 
-def check(matcher: Matcher, event: dict[str, Any]) -> None:
+def check(matcher: Engine, event: dict[str, Any]) -> None:
     """One at a time as in a batch, also the second time, when its list is known."""
     wanted = matcher.match_batch([event])["subscription"].to_pylist()
     assert [matcher.match(event), matcher.match(event)] == [wanted, wanted], event

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
 import pytest
 
+from vedette.engine.live import LiveEngine
 from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import FilterError, InputError, UnknownSubscription
 from vedette.filters import live as live_module
 from vedette.filters.live import LiveMatcher
+from vedette.filters.segment import Segment
 from vedette.language.check import check
 from vedette.language.evaluate import evaluate
 from vedette.language.parser import parse
@@ -31,7 +33,7 @@ def _small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
 def random_text(random: Random) -> str:
     """A filter of one to three tests, some in OR, so that a few of them match an event."""
     names = ["'a'", "'b'", "'c'", "'d'"]
-    tests = [
+    tests: list[Callable[[], str]] = [
         lambda: f"n = {random.randrange(8)}",
         lambda: f"n != {random.randrange(8)}",
         lambda: f"n between {random.randrange(4)} and {random.randrange(4, 9)}",
@@ -75,7 +77,7 @@ class Mirror:
         return [id_ for id_, checked in self.said.items() if evaluate(checked, event) is True]
 
 
-def _same(matcher: LiveMatcher, mirror: Mirror, random: Random) -> None:
+def _same(matcher: LiveEngine | LiveMatcher, mirror: Mirror, random: Random) -> None:
     events = [random_event(random) for _ in range(5)]
     wanted = [mirror.matching(event) for event in events]
     assert [matcher.match(event) for event in events] == wanted
@@ -135,7 +137,7 @@ def test_removed_while_merging(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(12):
         matcher.add(f"s{number}", "n = 1")
     merged, go_on = threading.Event(), threading.Event()
-    build = live_module.Segment.build
+    build = Segment.build
 
     def slow(*arguments: Any, **options: Any) -> Any:
         segment = build(*arguments, **options)
@@ -144,7 +146,7 @@ def test_removed_while_merging(monkeypatch: pytest.MonkeyPatch) -> None:
             assert go_on.wait(10)
         return segment
 
-    monkeypatch.setattr(live_module.Segment, "build", slow)
+    monkeypatch.setattr(Segment, "build", slow)
     merging = threading.Thread(target=matcher.merge)
     merging.start()
     assert merged.wait(10)
@@ -164,7 +166,7 @@ def test_removed_while_merging(monkeypatch: pytest.MonkeyPatch) -> None:
     matcher.close()
 
 
-def _reading(matcher: LiveMatcher, stop: threading.Event, wrong: list[str]) -> Iterator[None]:
+def _reading(matcher: LiveEngine | LiveMatcher, stop: threading.Event, wrong: list[str]) -> Iterator[None]:
     while not stop.is_set():
         found = matcher.match({"n": 1, "s": "a"})
         pair = [id_ for id_ in found if id_.startswith("pair")]
@@ -246,14 +248,14 @@ def test_what_goes_wrong_changes_nothing() -> None:
 def test_a_failed_merge_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     matcher = Subscriptions(SCHEMA).live()
     matcher.add("a", "n = 1")
-    build = live_module.Segment.build
+    build = Segment.build
 
     def failing(*arguments: Any, **options: Any) -> Any:
         if threading.current_thread().name == "vedette-merge":
             raise MemoryError("no room")
         return build(*arguments, **options)
 
-    monkeypatch.setattr(live_module.Segment, "build", failing)
+    monkeypatch.setattr(Segment, "build", failing)
     with pytest.raises(MemoryError, match="no room"):
         matcher.merge()
     monkeypatch.undo()

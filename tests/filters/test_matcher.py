@@ -13,9 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.language.random_filters import FILTERS, SCHEMA, random_events
+from vedette.engine.engine import Engine
 from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import FilterError, InputError, SchemaError, UnknownSubscription
 from vedette.filters import subscription_view as view_module
+from vedette.filters.explain import FilterExplanation
 from vedette.filters.indexes import names
 from vedette.filters.matcher import Matcher
 from vedette.filters.segment import Segment
@@ -60,7 +62,7 @@ def test_matches_are_those_of_the_evaluation(index: str, filters: list[Filter]) 
         assert matcher.match(event) == row
 
 
-def _stock() -> Matcher:
+def _stock() -> Engine:
     subs = Subscriptions({"issue": "string", "price": "float", "volume": "int"})
     subs.add("cheap", "price < 10", subscriber="alice")
     subs.add("ibm", "issue = 'IBM'")
@@ -70,7 +72,7 @@ def _stock() -> Matcher:
 
 def test_tables_dicts_and_single_events_agree() -> None:
     matcher = _stock()
-    events = [{"issue": "IBM", "price": 9.5}, {"issue": "T"}, {"price": 3, "volume": 10}]
+    events: list[dict[str, Any]] = [{"issue": "IBM", "price": 9.5}, {"issue": "T"}, {"price": 3, "volume": 10}]
     wanted = [(0, "cheap"), (0, "ibm"), (0, "either"), (2, "cheap"), (2, "either")]
     assert _rows(matcher.match_batch(events)) == wanted
     table = pa.table({"issue": ["IBM", "T", None], "price": [9.5, None, 3.0], "volume": [None, None, 10]})
@@ -100,7 +102,7 @@ def test_values_that_break_the_schema_are_never_silently_null() -> None:
     subs = Subscriptions({"n": "int"})
     subs.add("none", "n is null")
     matcher = subs.compile()
-    events = [{"n": 1}, {"n": "many"}, {}, {"n": 2.5}]
+    events: list[dict[str, Any]] = [{"n": 1}, {"n": "many"}, {}, {"n": 2.5}]
     with pytest.raises(SchemaError, match=r"event 1, attribute 'n'.*and 1 more"):
         matcher.match_batch(events)
     with pytest.raises(SchemaError, match="'n'"):
@@ -154,7 +156,7 @@ def test_a_sample_steers_but_does_not_decide() -> None:
     subs = Subscriptions({"n": "int", "s": "string"})
     for number in range(300):
         subs.add(f"s{number}", f"n = {number % 7} and s = '{number % 5}'")
-    events = [{"n": n % 7, "s": str(n % 5)} for n in range(70)]
+    events: list[dict[str, Any]] = [{"n": n % 7, "s": str(n % 5)} for n in range(70)]
     table = pa.Table.from_pylist(events)
     plain = _rows(subs.compile().match_batch(events))
     assert _rows(subs.compile(sample=events[:10]).match_batch(events)) == plain
@@ -184,6 +186,7 @@ def test_a_matcher_tells_about_itself() -> None:
 def test_why_and_why_not() -> None:
     matcher = _stock()
     explanation = matcher.explain({"issue": "IBM", "price": 11.0}, "cheap")
+    assert isinstance(explanation, FilterExplanation)
     assert not explanation.matched
     assert explanation.nearest[0].text == "price < 10"
     assert matcher.explain({"price": 9.0}, "cheap").matched

@@ -86,13 +86,14 @@ def test_many_at_once_or_none() -> None:
     subs = Subscriptions({"n": "int"})
     assert subs.add_many({"id": f"s{i}", "when": f"n = {i % 3}"} for i in range(9)) == 9
     assert _ids(subs, n=1) == ["s1", "s4", "s7"]
-    good = {"id": "x", "when": "n = 1", "subscriber": "me"}
-    for bad, message in [
+    good: dict[str, Any] = {"id": "x", "when": "n = 1", "subscriber": "me"}
+    wrong: list[tuple[dict[str, Any], str]] = [
         ({"id": "s1", "when": "n = 1"}, "already"),
         ({"id": "y", "when": 5}, "record 1: 'when'"),
         ({"when": "n = 1"}, "record 1: 'id'"),
         ({"id": "y", "when": "n == "}, "expected"),
-    ]:
+    ]
+    for bad, message in wrong:
         with pytest.raises(InputError, match=message):
             subs.add_many([good, bad])
         assert len(subs) == 9
@@ -107,7 +108,7 @@ def test_many_at_once_or_none() -> None:
 
 def test_what_has_expired_is_left_out() -> None:
     subs = Subscriptions({"n": "int"})
-    records = [
+    records: list[dict[str, Any]] = [
         {"id": "old", "when": "n = 1", "expires": "2001-01-01T00:00:00Z"},
         {"id": "new", "when": "n = 1", "expires": "9000-01-01T00:00:00Z"},
         {"id": "ever", "when": "n = 1", "expires": None},

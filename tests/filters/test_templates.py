@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -24,9 +25,9 @@ _NUMBERS = ["0", "0.0", "1", "2", "2.5", "5.", "1e3", "9223372036854775807", "92
 _TEXTS = ["''", "'a'", "'it''s'", "'b'", "'é'", "'a\0'", "'10.0.0.1'", "'2024-05-01'", "'x -- y'", "'5'"]
 
 
-def _outcome(text: str, schema: Schema, read: object) -> NormalForm | str:
+def _outcome(text: str, schema: Schema, read: Callable[[str], NormalForm]) -> NormalForm | str:
     try:
-        return read(text)  # type: ignore[operator, no-any-return]
+        return read(text)
     except VedetteError as error:
         return f"{type(error).__name__}: {error}"
 

@@ -70,7 +70,7 @@ def test_figure_5_one_level_for_each_attribute() -> None:
     }
 
 
-FIGURE_6 = [
+FIGURE_6: list[list[int | None]] = [
     [1, 2, 3, 1, 2],
     [1, 2, 3, None, 5],  # through I
     [1, None, 3, 1, 3],  # through G

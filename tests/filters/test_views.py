@@ -14,6 +14,8 @@ import pytest
 from tests.random_json import random_event, random_table
 from tests.random_views import random_filter
 from tests.seeds import some
+from vedette.engine.engine import Engine
+from vedette.engine.live import LiveEngine
 from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import FilterError
 from vedette.filters.indexes import names
@@ -48,7 +50,7 @@ def expected(texts: dict[str, str], events: list[dict[str, Any]]) -> list[list[s
     return [[id_ for id_, each in checked.items() if evaluate(each, event) is True] for event in events]
 
 
-def found(matcher: Matcher | LiveMatcher, events: Any) -> list[list[str]]:
+def found(matcher: Engine | LiveEngine | Matcher | LiveMatcher, events: Any) -> list[list[str]]:
     """Who hears of each event of a batch."""
     pairs = matcher.match_batch(events)
     who: list[list[str]] = [[] for _ in range(len(events))]

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.io.event_chunks import table_of
 from vedette.errors import FileError
 from vedette.io.csv_records import split_records
 from vedette.io.events import EventChunk, EventReader, read_events
@@ -28,7 +29,7 @@ def opened(tmp_path: Path, content: bytes | str, **options: Any) -> EventReader:
 
 
 def rows(chunks: list[EventChunk]) -> list[dict[str, Any]]:
-    return [row for chunk in chunks for row in chunk.events.to_pylist()]
+    return [row for chunk in chunks for row in table_of(chunk).to_pylist()]
 
 
 def spelled(schema: Schema) -> dict[str, str]:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.io.event_chunks import dicts_of
 from vedette.errors import FileError
 from vedette.io.events import EventChunk, read_events
 from vedette.io.text_lines import split
@@ -97,7 +98,7 @@ def test_a_byte_order_mark_is_no_error(tmp_path: Path) -> None:
 def test_names_and_gzip(tmp_path: Path, name: str) -> None:
     content = b'{"x":1}\n{"x":2}\n'
     (chunk,) = chunks_of(tmp_path / name, gzip.compress(content, mtime=0) if name.endswith("gz") else content)
-    assert [event["x"] for event in chunk.events] == [1, 2]
+    assert [event["x"] for event in dicts_of(chunk)] == [1, 2]
 
 
 def test_chunks_count_on(tmp_path: Path) -> None:
@@ -114,7 +115,7 @@ def test_the_schema_of_a_file_comes_from_all_of_it(tmp_path: Path) -> None:
     events = read_events(path, chunk=1)
     assert str(events.schema) == "x: float\ny: string"
     assert events.read_twice
-    assert [event["x"] for chunk in events for event in chunk.events] == [1, 2, 2.5]
+    assert [event["x"] for chunk in events for event in dicts_of(chunk)] == [1, 2, 2.5]
     given = Schema.of({"x": "int"})
     assert read_events(path, schema=given).schema is given
 
@@ -125,7 +126,7 @@ def test_standard_input_is_judged_by_its_first_chunk(monkeypatch: pytest.MonkeyP
     assert not events.read_twice
     assert str(events.schema) == "x: int"
     chunks = list(events)
-    assert [event["x"] for chunk in chunks for event in chunk.events] == [1, 2, "late"]
+    assert [event["x"] for chunk in chunks for event in dicts_of(chunk)] == [1, 2, "late"]
     late = chunks[-1]
     (reject,) = late.rejected(encode(late.events, [Column("x", INT)], events.schema).rejects)
     assert (reject.row, reject.line, reject.raw) == (2, 3, '{"x":"late"}')
@@ -133,7 +134,7 @@ def test_standard_input_is_judged_by_its_first_chunk(monkeypatch: pytest.MonkeyP
 
 
 def test_gzip_on_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    stream = io.BufferedReader(io.BytesIO(gzip.compress(b'{"x":1}\n', mtime=0)))  # type: ignore[arg-type]
+    stream = io.BufferedReader(io.BytesIO(gzip.compress(b'{"x":1}\n', mtime=0)))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stream))
     assert [chunk.events for chunk in read_events("-")] == [[{"x": 1}]]
 
@@ -158,7 +159,7 @@ def test_cloud_events(tmp_path: Path) -> None:
     assert events.schema.spelling("time") == "string"
     (chunk,) = events
     assert chunk.ids.to_pylist() == ["c1"] * 4
-    assert [one.get("data") for one in chunk.events] == [{"total": 5}, {"total": 6}, None, None]
+    assert [one.get("data") for one in dicts_of(chunk)] == [{"total": 5}, {"total": 6}, None, None]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.io.event_chunks import table_of
 from tests.schema.unpack import unpack
 from vedette.errors import FileError
 from vedette.io.events import read_events
@@ -30,7 +31,7 @@ def test_a_file(tmp_path: Path) -> None:
     events = read_events(tmp_path / "e.parquet")
     assert str(events.schema) == "id: string\nx: int\nattrs.*: string"
     (chunk,) = events
-    assert chunk.events.equals(table)
+    assert table_of(chunk).equals(table)
     assert chunk.ids.to_pylist() == ["a", "1", "c"]
     assert chunk.lines is None
     assert events.progress == 1.0
@@ -40,7 +41,7 @@ def test_chunks_cross_row_groups_and_count_on(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": range(100)}), tmp_path / "e.parquet", row_group_size=7)
     chunks = list(read_events(tmp_path / "e.parquet", chunk=30))
     assert [len(chunk) for chunk in chunks] == [30, 30, 30, 10]
-    assert [row for chunk in chunks for row in chunk.events.column("x").to_pylist()] == list(range(100))
+    assert [row for chunk in chunks for row in table_of(chunk).column("x").to_pylist()] == list(range(100))
     assert chunks[-1].ids.to_pylist() == [str(number) for number in range(90, 100)]
 
 
@@ -70,14 +71,14 @@ def test_only_the_columns_on_the_way_are_read(tmp_path: Path) -> None:
     events = read_events(tmp_path / "e.parquet", paths=["o.p", "x", "z.w", "none"])
     assert "y" in events.schema
     (chunk,) = events
-    assert chunk.events.column_names == ["id", "x", "o", "z.w"]
+    assert table_of(chunk).column_names == ["id", "x", "o", "z.w"]
 
 
 def test_without_any_column_the_rows_still_count(tmp_path: Path) -> None:
     pq.write_table(pa.table({"o": [{"p": n} for n in range(10)], "x": range(10)}), tmp_path / "e.parquet")
     chunks = list(read_events(tmp_path / "e.parquet", paths=[], chunk=4))
     assert [chunk.ids.to_pylist() for chunk in chunks] == [["0", "1", "2", "3"], ["4", "5", "6", "7"], ["8", "9"]]
-    assert chunks[0].events.column_names == ["x"]
+    assert table_of(chunks[0]).column_names == ["x"]
 
 
 def test_a_folder_as_spark_writes_it(tmp_path: Path) -> None:
@@ -89,7 +90,7 @@ def test_a_folder_as_spark_writes_it(tmp_path: Path) -> None:
     events = read_events(tmp_path / "out")
     assert dict(events.schema) == {"x": INT, "day": INT}
     (chunk,) = events
-    assert chunk.events.to_pylist() == [{"x": x, "day": x // 10} for x in (10, 11, 20, 21)]
+    assert table_of(chunk).to_pylist() == [{"x": x, "day": x // 10} for x in (10, 11, 20, 21)]
     assert chunk.ids.to_pylist() == ["0", "1", "2", "3"]
 
 
@@ -97,7 +98,7 @@ def test_files_of_a_folder_may_differ_in_columns(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": pa.array([1], pa.int32())}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"x": pa.array([2], pa.int64()), "y": ["b"]}), tmp_path / "b.parquet")
     (chunk,) = read_events(tmp_path)
-    assert chunk.events.to_pylist() == [{"x": 1, "y": None}, {"x": 2, "y": "b"}]
+    assert table_of(chunk).to_pylist() == [{"x": 1, "y": None}, {"x": 2, "y": "b"}]
     pq.write_table(pa.table({"x": ["text"]}), tmp_path / "c.parquet")
     with pytest.raises(FileError, match=r"the columns of .*c.parquet contradict those of the others"):
         read_events(tmp_path)
@@ -126,7 +127,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     pq.write_table(pa.table({"x": [1, 2]}), buffer)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(buffer.getvalue())))
     (chunk,) = read_events("-", format="parquet")
-    assert chunk.events.column("x").to_pylist() == [1, 2]
+    assert table_of(chunk).column("x").to_pylist() == [1, 2]
 
 
 def test_rejected_rows_have_a_number_and_a_text(tmp_path: Path) -> None:
@@ -163,12 +164,12 @@ def shared(name: str) -> Path:
 def test_windows_events_with_a_map() -> None:
     events = read_events(shared("mordor_atomic/events.parquet"), paths=["attrs.Image"], chunk=20_000)
     chunk = next(events)
-    assert chunk.events.column_names == ["attrs"]
+    assert table_of(chunk).column_names == ["attrs"]
     names = ["Image", "CommandLine", "ProcessId", "User", "EventType", "TargetObject", "NoSuchThing"]
     columns = [Column(f"attrs.{name}", STRING) for name in names]
     encoded = encode(chunk.events, columns, events.schema)
     assert encoded.rejects == []
-    maps = [dict(attrs or ()) for attrs in chunk.events.column("attrs").to_pylist()]
+    maps = [dict(attrs or ()) for attrs in table_of(chunk).column("attrs").to_pylist()]
     for name, column in zip(names, columns, strict=True):
         expected = [attrs.get(name) for attrs in maps]
         assert unpack(encoded.data[column]) == [None if value is None else value.encode() for value in expected]
@@ -193,7 +194,7 @@ def test_logins(name: str, path: str, rows: int) -> None:
         assert encoded.rejects == []
         size += encoded.size
         # Python's own view of the same rows gives the same columns.
-        first = chunk.events.slice(0, 500)
+        first = table_of(chunk).slice(0, 500)
         as_dicts = encode(first.to_pylist(), columns, events.schema)
         as_table = encode(first, columns, events.schema)
         assert all(unpack(as_dicts.data[column]) == unpack(as_table.data[column]) for column in columns)

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.io.event_chunks import table_of
 from tests.io.test_any_bytes import contents
 from vedette.errors import FileError, InputError
 from vedette.io import byte_sources, csv_records, pieces, text_lines
@@ -178,7 +179,7 @@ def test_pieces_of_parquet_read_no_column_too_many(tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": ["a"], "x": [1], "y": [2]}), tmp_path / "e.parquet")
     ((piece, _),) = cut(read_events(tmp_path / "e.parquet", paths=["y"]), PieceSizes(1, 1))
     (chunk,) = piece.chunks(10, LineCount())
-    assert chunk.events.column_names == ["id", "y"]
+    assert table_of(chunk).column_names == ["id", "y"]
 
 
 def test_a_damaged_file_is_refused_alike(tmp_path: Path) -> None:

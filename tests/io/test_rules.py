@@ -91,7 +91,7 @@ def test_yaml_and_parquet_hold_rules_too(tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text("- id: s1\n  dialect: standin\n  when: {a: 1}\n  origin: {since: 2024-05-01}\n")
     found = only(tmp_path / "s.yaml")
     assert (found.when, found.origin) == ("a = 1", Origin('{"since":"2024-05-01"}', "standin", '{"a":1}'))
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"id": "s1", "when": '{"a": 1}', "dialect": "standin", "origin": '{"title": "One"}', "tags": ["x"]},
         {"id": "s2", "when": "b = 2", "dialect": None, "origin": None, "tags": None},
     ]

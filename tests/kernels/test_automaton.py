@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from vedette.filters.probes.kernels.automaton import (
     ANYWHERE,
@@ -22,7 +23,7 @@ from vedette.filters.probes.kernels.automaton import (
 )
 from vedette.filters.probes.kernels.automaton_build import LONGEST_GRAM, LiteralTable, build
 
-HOLDS = {
+HOLDS: dict[int, Callable[[bytes, bytes], bool]] = {
     ANYWHERE: lambda value, literal: literal in value,
     AT_START: lambda value, literal: value.startswith(literal),
     AT_END: lambda value, literal: value.endswith(literal),
@@ -42,7 +43,7 @@ def literals_of(wanted: Mapping[bytes, Sequence[tuple[int, int]]]) -> LiteralTab
     )
 
 
-def found(image: np.ndarray, values: Sequence[bytes]) -> list[tuple[int, int]]:
+def found(image: NDArray[np.uint64], values: Sequence[bytes]) -> list[tuple[int, int]]:
     text = np.frombuffer(b"".join(values), np.uint8)
     start = np.cumsum([0, *map(len, values)], dtype=np.int64)
     hits = scan(image, text, start)

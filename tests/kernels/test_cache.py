@@ -140,7 +140,7 @@ def test_a_disk_that_is_full_does_not_take_a_kernel_away(tmp_path: Path, monkeyp
     monkeypatch.setattr(kernel_cache, "_told", set())
 
     @kernel
-    def more(x: int) -> int:
+    def more(x: float) -> float:
         return x + 1
 
     def full(*_: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from numba import config
@@ -14,8 +15,9 @@ from vedette.kernels import compile as compiling
 
 @pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled with NUMBA_DISABLE_JIT=1")
 def test_the_cache_of_every_kernel_depends_on_the_source_of_all() -> None:
-    for function in (scan, contains_token):
-        assert function._cache._cache_file._version.endswith(compiling._STAMP)  # type: ignore[attr-defined]
+    kernels: tuple[Any, ...] = (scan, contains_token)  # Numba says nothing of what it makes
+    for function in kernels:
+        assert function._cache._cache_file._version.endswith(compiling._STAMP)
 
 
 def test_the_stamp_follows_the_source(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -70,6 +70,7 @@ def elementary(test: Elementary, value: Any, kind: Kind) -> bool | None:
         return bool(shapely.from_wkt(test.region.wkt).intersects(shape))
     if isinstance(test, NearProbe):
         return distance(value, (test.centre.x, test.centre.y)) <= test.metres
+    assert isinstance(test, TextProbe)
     return _text(test, value)
 
 
@@ -77,7 +78,8 @@ def _element(test: ElementProbe, element: Any, kind: Kind) -> bool | None:
     if isinstance(test.test, ValueSet):
         if element is None:
             return True if test.test.null else None
-        return test.test.contains(key(kind, element))
+        elements: ValueSet[Any] = test.test  # keys of the kind of its elements
+        return elements.contains(key(kind, element))
     return None if element is None else elementary(test.test, element, kind)
 
 

@@ -27,6 +27,7 @@ from vedette.language.ast import (
     QuantifiedAttribute,
     Range,
     Region,
+    TextKind,
     TextTest,
     TruthLiteral,
     Within,
@@ -175,7 +176,7 @@ def choices(draw: st.DrawFn) -> Filter:
 @st.composite
 def text_tests(draw: st.DrawFn) -> Filter:
     _, operand = draw(operands(("s", "r", "ls")))
-    kind = draw(st.sampled_from(["like", "contains", "startswith", "endswith", "matches"]))
+    kind: TextKind = draw(st.sampled_from(["like", "contains", "startswith", "endswith", "matches"]))
     source = PATTERNS if kind == "like" else REGEXES if kind == "matches" else TEXTS
     pattern = draw(st.one_of(st.sampled_from(source), st.sampled_from(source), st.none()))
     if kind == "like" and pattern is not None and "\\" not in pattern and draw(st.booleans()):

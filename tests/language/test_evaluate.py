@@ -23,6 +23,7 @@ from vedette.language.ast import (
     Not,
     Or,
     Range,
+    TextKind,
     TextTest,
     TruthLiteral,
 )
@@ -49,7 +50,7 @@ EVENTS = [
     for f in [*VALUES["f"], None]
     for s, b in zip([*TEXTS, None], [True, False, None] * 4, strict=False)
 ]
-CONSTANTS = {"i": NUMBERS, "f": NUMBERS, "s": TEXTS, "b": [True, False]}
+CONSTANTS: dict[str, Any] = {"i": NUMBERS, "f": NUMBERS, "s": TEXTS, "b": [True, False]}
 
 
 @st.composite
@@ -66,8 +67,11 @@ def atoms(draw: st.DrawFn) -> Filter:
         return IsNull(operand)
     if kind < 5:
         return Comparison(operand, draw(st.sampled_from(list(Comparator))), draw(constants))
-    test = draw(st.sampled_from(["like", "contains", "startswith", "endswith", "matches"]))
-    patterns = {"like": ["a%", "%b%", "_", "a_", "%", "z\\%", ""], "matches": ["^a", "b$", "[ab]+", ""]}
+    test: TextKind = draw(st.sampled_from(["like", "contains", "startswith", "endswith", "matches"]))
+    patterns: dict[TextKind, list[str]] = {
+        "like": ["a%", "%b%", "_", "a_", "%", "z\\%", ""],
+        "matches": ["^a", "b$", "[ab]+", ""],
+    }
     pattern = draw(st.sampled_from(patterns.get(test, TEXTS)))
     return TextTest(operand, test, Literal(pattern), draw(st.booleans()) and test != "matches")
 

@@ -149,8 +149,8 @@ def test_a_filter_that_never_matches_is_named_and_explained() -> None:
     ],
 )
 def test_what_never_matches_says_which_parts_contradict(text: str, why: str) -> None:
-    whole = ("this step can never match: " if text.startswith("[") else "this filter can never match: ",)
-    whole = (*whole, "this filter never matches, whatever the event: ")
+    one = "this step can never match: " if text.startswith("[") else "this filter can never match: "
+    whole = (one, "this filter never matches, whatever the event: ")
     (message,) = [each[2] for each in findings(text) if each[2].startswith(whole)]
     assert why in message
 

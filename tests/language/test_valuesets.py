@@ -26,6 +26,7 @@ from vedette.language.valuesets import (
     union,
     union_all,
 )
+from vedette.schema.keys import NumberKey
 
 POINTS = list(range(-2, 12))
 BYTES = [b"", b"\0", b"a", b"a\0", b"a\0\0", b"ab", b"b", b"\xff"]
@@ -42,7 +43,7 @@ number_sets, text_sets = sets(numbers), sets(texts)
 pairs = st.one_of(st.tuples(number_sets, number_sets), st.tuples(text_sets, text_sets))
 
 
-def inside(one: ValueSet[int], point: int) -> bool:
+def inside(one: ValueSet[NumberKey], point: int) -> bool:
     """The definition of an interval."""
     return any(
         (each.low is None or each.low <= point) and (each.high is None or point < each.high) for each in one.intervals
@@ -69,7 +70,7 @@ def test_operations_agree_with_sets_of_points(pair: tuple[ValueSet[Any], ValueSe
 
 
 @given(st.lists(number_sets, min_size=1, max_size=6))
-def test_many_are_intersected_as_two_are(several: list[ValueSet[int]]) -> None:
+def test_many_are_intersected_as_two_are(several: list[ValueSet[NumberKey]]) -> None:
     assert intersection_all(several) == functools.reduce(intersection, several)
     assert union_all(several) == functools.reduce(union, several)
 
@@ -83,7 +84,7 @@ def test_a_subset_is_all_of_what_both_have(pair: tuple[ValueSet[Any], ValueSet[A
 
 
 @given(number_sets)
-def test_contains_is_the_definition(one: ValueSet[int]) -> None:
+def test_contains_is_the_definition(one: ValueSet[NumberKey]) -> None:
     assert [one.contains(point) for point in POINTS] == [inside(one, point) for point in POINTS]
     assert one.contains(None) == one.null
 
@@ -122,5 +123,7 @@ def test_the_point_of_an_interval() -> None:
     assert Interval(3, 4).point == 3
     assert Interval(3, 5).point is None
     assert Interval(None, 4).point is None
-    assert Interval(b"a", next_key(b"a")).point == b"a"
+    after = next_key(b"a")
+    assert isinstance(after, bytes)
+    assert Interval(b"a", after).point == b"a"
     assert Interval(b"a", b"b").point is None

@@ -78,8 +78,8 @@ def _attributes(node: ast.Filter) -> Iterator[ast.Attribute]:
     for name in ("left", "right", "operand"):
         operand = getattr(node, name, None)
         if isinstance(operand, ast.QuantifiedAttribute):
-            yield operand.attribute
-        elif isinstance(operand, ast.Attribute):
+            operand = operand.attribute
+        if isinstance(operand, ast.Attribute):
             yield operand
 
 

@@ -41,13 +41,13 @@ SCHEMA = Schema.of(
 
 def scored(by: str, one: str, other: str, schema: Schema = SCHEMA) -> float:
     """The score of two constraints of one disjunct each."""
-    return _score(by, *(read_constraint(text, SCHEMA) for text in (one, other)), schema=schema)
+    return _score(by, read_constraint(one, SCHEMA), read_constraint(other, SCHEMA), schema)
 
 
 def _score(by: str, one: Constraint, other: Constraint, schema: Schema = SCHEMA) -> float:
     space = AttributeSpace()
-    tables = (ConstraintTable.of([each], space) for each in (one, other))
-    (found,) = Ranking.of(by, "publication", schema).scores(*tables, np.array([0]), np.array([0]))
+    offered, wanted = (ConstraintTable.of([each], space) for each in (one, other))
+    (found,) = Ranking.of(by, "publication", schema).scores(offered, wanted, np.array([0]), np.array([0]))
     return float(found)
 
 
@@ -211,8 +211,8 @@ def _tried(random: Random, names: list[str], tree: Tree) -> tuple[list[float], t
         except ZeroDivisionError:
             continue
     schema = Schema.of(dict.fromkeys(names, "int"))
-    made = [_constraint(side) for side in sets]
-    low, high = (_score(f"{_written(tree)} {order}", *made, schema=schema) for order in ("asc", "desc"))
+    one, other = (_constraint(side) for side in sets)
+    low, high = (_score(f"{_written(tree)} {order}", one, other, schema) for order in ("asc", "desc"))
     return values, (low, high)
 
 

@@ -95,5 +95,8 @@ def test_two_types_of_what_no_schema_names_are_no_error_of_all() -> None:
 
 
 def test_what_has_expired_meets_nobody() -> None:
-    offers = [{"id": "old", "when": "x = 1", "expires": "2020-01-01"}, {"id": "new", "when": "x = 1", "expires": None}]
+    offers: list[dict[str, Any]] = [
+        {"id": "old", "when": "x = 1", "expires": "2020-01-01"},
+        {"id": "new", "when": "x = 1", "expires": None},
+    ]
     assert vd.meet(offers, {"s": "x = 1"}).to_pylist() == [{"publication": "new", "subscription": "s"}]

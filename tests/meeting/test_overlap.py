@@ -213,8 +213,8 @@ def _disjuncts(seed: int) -> tuple[MeetingTables, list[Disjunct], list[Disjunct]
         [read_constraint(text, made.schema) for text in side.values()]
         for side in (made.publications, made.subscriptions)
     ]
-    parts = ([part for one in side for part in one.disjuncts] for side in sides)
-    return MeetingTables.of(*sides), *parts
+    offered, wanted = ([part for one in side for part in one.disjuncts] for side in sides)
+    return MeetingTables.of(*sides), offered, wanted
 
 
 @pytest.mark.parametrize("seed", some(30))

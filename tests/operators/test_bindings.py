@@ -65,7 +65,7 @@ def test_an_attribute_at_an_output_is_compared() -> None:
     event = {"order.total": 5, "tags": ["a", "b"]}
     assert pattern.paths == set(event)
     assert pattern.select([(1, 5, "b"), (2, 6, "b"), (3, 5, "c")], event.get) == [(1,)]
-    assert pattern.select([(1, 5, "b")], {}.get) == []
+    assert pattern.select([(1, 5, "b")], dict[str, Any]().get) == []
 
 
 def test_arithmetic_over_a_variable_of_another_operator_is_refused_at_its_place() -> None:

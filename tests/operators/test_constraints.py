@@ -141,7 +141,7 @@ def test_it_is_known_by_its_text() -> None:
     assert found.renamed({"y": "x", "z": "y"}) == other
     (negative,) = read("not ?x in (1, 2)")
     again = negative.renamed({"x": "0"})
-    assert again.holds({"0": 3}, {}.get) is True
+    assert again.holds({"0": 3}, dict[str, Any]().get) is True
     assert again.variables == {"0"}
 
 
@@ -199,7 +199,7 @@ def test_operands() -> None:
     root = parse("bind(?x) and (?x + speed) * 2 > 0")
     operand = root.parts[1].left  # type: ignore[union-attr]
     assert evaluated(operand, {"x": 3}, {"speed": 4}.get) == 14
-    assert evaluated(operand, {"x": 3}, {}.get) is None
+    assert evaluated(operand, {"x": 3}, dict[str, Any]().get) is None
 
 
 # ---------------------------------------------------------------- values

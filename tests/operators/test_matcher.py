@@ -74,7 +74,7 @@ def test_whatever_is_found_can_be_told_and_everywhere_alike(value: Any, told: st
 def test_many_exceptions_beside_an_operator() -> None:
     excepted = " and ".join(f"not (n = {number} and m = {number})" for number in range(40))
     matcher = OperatorMatcher(subscriptions(f"(even() or m = 50) and n >= 0 and {excepted}", "n = 4"), OPERATORS)
-    events = [{"n": 4, "m": 5}, {"n": 4, "m": 4}, {"n": 3, "m": 50}, {"n": 4}, {"n": 40, "m": 40}]
+    events: list[dict[str, Any]] = [{"n": 4, "m": 5}, {"n": 4, "m": 4}, {"n": 3, "m": 50}, {"n": 4}, {"n": 40, "m": 40}]
     found = matcher.match_batch(events)
     wanted = [(0, "s0"), (0, "s1"), (1, "s1"), (2, "s0"), (3, "s1"), (4, "s0")]
     assert list(zip(found["event"].to_pylist(), found["subscription"].to_pylist(), strict=True)) == wanted
@@ -121,7 +121,7 @@ def test_nothing_is_learned_where_that_is_not_wanted() -> None:
 
 def test_events_that_break_the_schema() -> None:
     one = OperatorMatcher(subscriptions("even() and m > 0"), OPERATORS)
-    events = [{"n": 2, "m": 1}, {"n": 2, "m": "x"}, {"n": 4, "m": 3}]
+    events: list[dict[str, Any]] = [{"n": 2, "m": 1}, {"n": 2, "m": "x"}, {"n": 4, "m": 3}]
     with pytest.raises(InputError):
         one.match_batch(events)
     rejects: list[Reject] = []

@@ -69,11 +69,13 @@ def test_a_function_gets_the_event_and_its_inputs(runner: OperatorRunner, limit:
 
     @operator(time_limit=limit)
     def whole(event: Any, *inputs: Any) -> bool:
-        return got.append((event, *inputs)) is None
+        got.append((event, *inputs))
+        return True
 
     @operator(time_limit=limit, reads=("x", "gone"))
     def some(event: Any) -> bool:
-        return got.append(event) is None
+        got.append(event)
+        return True
 
     double = Arithmetic("*", Literal(2), Attribute("n"))
     source = _source([event])
@@ -403,7 +405,12 @@ def test_an_operator_whose_calls_do_not_come_back_is_not_called(batch: bool) -> 
 
 def test_threads_are_used_again(runner: OperatorRunner) -> None:
     threads: set[int | None] = set()
-    asked = Operator("p", lambda event: threads.add(threading.get_ident()) is None, 0)
+
+    def noted(_: Any) -> bool:
+        threads.add(threading.get_ident())
+        return True
+
+    asked = Operator("p", noted, 0)
     for _ in range(20):
         assert _truth(runner, asked) == [1] * 6
     assert len(threads) == 1

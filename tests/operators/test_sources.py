@@ -47,7 +47,7 @@ EVENTS: list[dict[str, Any]] = [
     {"speed": None, "place": None, "tags": [], "order": {"total": None}, "free": None},
     {"speed": 4.5, "people": 2, "order": None, "free": "more"},
 ]
-TYPED = {
+TYPED: dict[str, Any] = {
     "speed": [3.0, None, 4.5],
     "people": [7, None, 2],
     "place": [(1.0, 2.0), None, None],
@@ -145,7 +145,7 @@ def test_a_whole_event_is_as_it_came() -> None:
 
 
 def test_a_key_that_is_the_whole_path_comes_first() -> None:
-    events = [{"a.b": 1, "a": {"b": 2}}, {"a.b": None, "a": {"b": 3}}]
+    events: list[dict[str, Any]] = [{"a.b": 1, "a": {"b": 2}}, {"a.b": None, "a": {"b": 3}}]
     for form in (events, pa.Table.from_pylist(events)):
         source = EventSource(form, Schema.of({"a": {"b": "int"}}))
         assert source.column("a.b", np.arange(2)).to_pylist() == [1, 3]

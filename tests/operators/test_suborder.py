@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise, permutations, product
 
 import numpy as np
@@ -41,7 +42,7 @@ def _expected_cost(lists: list[list[int]], selectivity: list[float], cost: list[
     """Over all outcomes there are."""
     total = 0.0
     for truth in product((False, True), repeat=len(selectivity)):
-        chance = np.prod([p if holds else 1 - p for p, holds in zip(selectivity, truth, strict=True)])
+        chance = math.prod([p if holds else 1 - p for p, holds in zip(selectivity, truth, strict=True)])
         if chance:
             total += chance * sum(cost[each] for each in slow_planners.suborder(lists, truth))
     return float(total)
@@ -171,7 +172,10 @@ def _complete_path(chains: Chains) -> np.ndarray:
 
 @pytest.mark.parametrize("zipf", [None, 1.0])
 def test_orders_save_evaluations_and_need_no_complete_graph(zipf: float | None) -> None:
-    arrival, complete, neighbours, summed = [], [], [], []
+    arrival: list[float] = []
+    complete: list[float] = []
+    neighbours: list[float] = []
+    summed: list[float] = []
     for seed in range(4):
         workload = generate(Setting(300, 120, 5, zipf), seed)
         selectivity = spread(workload, seed)

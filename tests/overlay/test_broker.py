@@ -147,7 +147,8 @@ def test_an_event_of_another_schema_is_reported() -> None:
     with pytest.raises(SchemaError):
         broker.publish({"x": "one"})
     step = broker.handle(PublishMessage("b", 7, {"x": "one"}), "b")
-    assert step.sends == step.notifications == []
+    assert not step.sends
+    assert not step.notifications
     assert "event 7 of 'b' came over 'b' and cannot be read here" in step.problems[0]
 
 
@@ -255,12 +256,12 @@ def test_equal_texts_are_wanted_until_the_last_one_goes() -> None:
     interests.add(key("s"), "x = 1", "a")
     interests.add(key("t"), "x = 1", "a")
     interests.add(key("t"), "x = 1", HERE)
-    assert interests.matching({"x": 1}) == ({"x = 1"}, {"a", HERE})
+    assert interests.matching({"x": 1}) == (frozenset({"x = 1"}), frozenset({"a", HERE}))
     interests.remove(key("t"), "a")
     interests.remove(key("t"), "a")
-    assert interests.matching({"x": 1}) == ({"x = 1"}, {"a", HERE})
+    assert interests.matching({"x": 1}) == (frozenset({"x = 1"}), frozenset({"a", HERE}))
     interests.remove(key("s"), "a")
-    assert interests.matching({"x": 1}) == ({"x = 1"}, {HERE})
+    assert interests.matching({"x": 1}) == (frozenset({"x = 1"}), frozenset({HERE}))
     interests.remove(key("t"), HERE)
-    assert interests.matching({"x": 1}) == (set(), set())
+    assert interests.matching({"x": 1}) == (frozenset(), frozenset())
     assert list(interests) == []

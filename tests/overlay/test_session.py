@@ -63,7 +63,8 @@ class Pair:
 
     def received(self, end: int) -> tuple[bool, list[list[object]]]:
         """Whether the link is up, and the messages of each session; up and down must take turns."""
-        up, sessions = False, []
+        up = False
+        sessions: list[list[object]] = []
         for each in self.happened[end]:
             if isinstance(each, LinkChange):
                 assert up is (each is LinkChange.DOWN)

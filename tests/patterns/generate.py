@@ -24,7 +24,7 @@ def stream(random: Random, length: int) -> list[dict[str, Any]]:
     The first has a time: a matcher refuses a first batch in which no event has one.
     """
     clock = random.choice([0, 3])
-    events = []
+    events: list[dict[str, Any]] = []
     for _ in range(length):
         clock += random.choice([0, 0, 1, 1, 1, 2, 4])
         values = {

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -15,14 +16,14 @@ BREAK_IN = """f1:[status = 'denied' and ip = $x] ; f2:[status = 'denied' and ip 
   f3:[status = 'denied' and ip = $x] @ (t(f3) - t(f1) < 5 min) ; [status = 'success' and ip = $x]"""
 
 
-def _explained(text: str, rows: list[tuple[int, str, str | None]], at: int = -1) -> PatternExplanation:
+def _explained(text: str, rows: Sequence[tuple[int, str, str | None]], at: int = -1) -> PatternExplanation:
     found = _answered(text, rows, at)
     assert isinstance(found, PatternExplanation)
     return found
 
 
 def _answered(
-    text: str, rows: list[tuple[int, str, str | None]], at: int = -1
+    text: str, rows: Sequence[tuple[int, str, str | None]], at: int = -1
 ) -> PatternExplanation | PartitionlessEvent:
     """Events of (seconds, status, ip), called e0, e1, …"""
     events: list[dict[str, Any]] = [{"time": time, "status": status, "ip": ip} for time, status, ip in rows]
@@ -104,7 +105,7 @@ def test_an_event_without_a_partition() -> None:
         ("o:[status = 'order'] ; not [status = 'payment'] ; (r:[status = 'reminder'] ; [true]) by ip", []),
     ],
 )
-def test_what_ended_the_wait_is_the_nearest_miss(text: str, rows: list[tuple[int, str, str | None]]) -> None:
+def test_what_ended_the_wait_is_the_nearest_miss(text: str, rows: Sequence[tuple[int, str, str | None]]) -> None:
     found = _explained(text, [(0, "order", "c"), (5, "payment", "c"), *rows, (10, "reminder", "c")])
     assert not found.matched
     said = str(found)

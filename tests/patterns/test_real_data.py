@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.contract.sigma import shared
-from vedette.patterns.matcher import PatternMatcher, PatternRecord
+from vedette.filters.pattern_records import PatternRecord
+from vedette.patterns.matcher import PatternMatcher
 
 _SSH = "logins/ssh_events.parquet"
 _COWRIE = "logins/cowrie_sessions.parquet"

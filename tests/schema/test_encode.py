@@ -117,7 +117,7 @@ def test_rejected_rows_lose_their_lists_and_points() -> None:
 
 def test_one_reject_a_row_in_their_order() -> None:
     schema = Schema.of({"a": "int", "b": "int"})
-    events = [{"b": "x"}, {"a": 1}, {"a": "x", "b": "y"}, {"a": "z"}]
+    events: list[dict[str, Any]] = [{"b": "x"}, {"a": 1}, {"a": "x", "b": "y"}, {"a": "z"}]
     encoded = encode(events, [Column("a", INT), Column("b", INT)], schema)
     assert [(reject.row, reject.attribute) for reject in encoded.rejects] == [(0, "b"), (2, "a"), (3, "a")]
 
@@ -182,7 +182,11 @@ def test_no_events_and_no_columns() -> None:
 
 def test_maps_and_paths() -> None:
     schema = Schema.of({"attrs": "map of string", "lines.price": "list of float"})
-    events = [{"attrs": {"x": "1", "y.z": "2"}, "lines": [{"price": 1.0}, {}]}, {"attrs": {}}, {"lines": []}]
+    events: list[dict[str, Any]] = [
+        {"attrs": {"x": "1", "y.z": "2"}, "lines": [{"price": 1.0}, {}]},
+        {"attrs": {}},
+        {"lines": []},
+    ]
     columns = [
         Column("attrs.x", STRING),
         Column("attrs.y.z", STRING),
@@ -234,7 +238,7 @@ def test_comparison(left: list[Any], right: list[Any], declared: dict[str, str],
 
 
 def test_an_attribute_against_itself_says_whether_it_is_there() -> None:
-    events = [{"a": 1}, {"a": {"b": 1}}, {"a": None}, {}, {"a": []}]
+    events: list[dict[str, Any]] = [{"a": 1}, {"a": {"b": 1}}, {"a": None}, {}, {"a": []}]
     one = Column("a", INT, "a")
     assert unpack(encode(events, [one], Schema.of({}, closed=False)).data[one]) == [1, 1, None, None, 1]
     listed = Schema.of({"a": "list of int"})

@@ -120,7 +120,7 @@ def test_record_batches_are_tables_too() -> None:
 
 
 def test_paths_into_structs_maps_and_lists() -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"order": {"total": 1.5, "attrs": [("k", "v"), ("k", "w")]}, "lines": [{"sku": "a", "qty": 1}, None]},
         {"order": None, "lines": None},
         {"order": {"total": None, "attrs": [("j", None)]}, "lines": []},
@@ -132,7 +132,7 @@ def test_paths_into_structs_maps_and_lists() -> None:
         ]
     )
     table = pa.Table.from_pylist(rows, stored)
-    expected = {
+    expected: dict[str, Any] = {
         "order.total": [float_key(1.5), None, None],
         "order.attrs.k": [b"w", None, None],
         "order.attrs.j": [None, None, None],

@@ -58,7 +58,7 @@ def test_what_has_no_type_is_left_out(values: list[Any]) -> None:
 
 
 def test_objects_are_dotted_paths() -> None:
-    events = [{"order": {"total": 1, "by": {"name": "x"}}}, {"order": {"total": 2.5}}]
+    events: list[dict[str, Any]] = [{"order": {"total": 1, "by": {"name": "x"}}}, {"order": {"total": 2.5}}]
     assert spelled(events) == {"order.total": "float", "order.by.name": "string"}
 
 
@@ -72,7 +72,7 @@ def test_objects_below_a_list_are_lists() -> None:
 
 
 def test_places_are_points_and_keep_their_parts() -> None:
-    events = [
+    events: list[dict[str, Any]] = [
         {"a": {"lon": -73.9, "lat": 40}, "b": {"type": "Point", "coordinates": [1.0, 2.0]}},
         {"c": {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 0]]]}, "d": [{"x": 1, "y": 2}]},
     ]

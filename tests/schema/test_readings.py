@@ -94,13 +94,14 @@ def expected_lists(event: Mapping[str, Any], reading: str, path: str) -> list[An
     if not found:
         return None
     numbers = [leaf for leaf in found if isinstance(leaf, int | float) and not isinstance(leaf, bool)]
-    return {
+    lists: dict[str, list[Any]] = {
         "strings": [leaf for leaf in found if isinstance(leaf, str)],
         "numbers": [as_number(number) for number in numbers],
         "figures": [as_number(json.loads(str(leaf))) for leaf in (*numbers, *filter(is_figure, found))],
         "leaves": [canonical(leaf) for leaf in found],
         "texts": [leaf if isinstance(leaf, str) else canonical(leaf) for leaf in found if leaf is not None],
-    }[reading]
+    }
+    return lists[reading]
 
 
 @pytest.mark.parametrize("seed", some(150, usual=30))
@@ -210,7 +211,7 @@ def test_dicts_and_single_events() -> None:
         if column.type == TYPES[column.reading or ""]:
             read = viewer(column.reading or "", column.path)
             assert batch == [keys(column, read(event)) for event in events], column
-        alone = [values[number] for values in single]
+        alone: list[Any] = [values[number] for values in single]
         if column.reading == "items":
             alone = [[v] if isinstance(v, bytes) else v for v in alone]
         values = [v if v is None or isinstance(v, int | bytes | list) else unpack(v)[0] for v in alone]
@@ -341,8 +342,9 @@ def test_what_is_nested_too_deeply_is_not_seen() -> None:
 @pytest.mark.parametrize("reading", TYPES)
 @pytest.mark.parametrize("path", ["*", "a", "a.b"])
 def test_what_is_no_event_is_an_error(reading: str, path: str) -> None:
+    not_events: Any = [{}, [{}]]
     with pytest.raises(InputError, match="event 1 is a list"):
-        encode([{}, [{}]], [Column(path, TYPES[reading], None, reading)], OPEN)
+        encode(not_events, [Column(path, TYPES[reading], None, reading)], OPEN)
 
 
 def test_texts_that_are_no_utf8_in_arrow() -> None:

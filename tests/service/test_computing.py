@@ -56,7 +56,7 @@ if computed is not None and "vedette.service.http.app" not in sys.modules:
     computed.TASKS = {name: planted(name, task) for name, task in computed.TASKS.items()}
 """
 HARDLY_DRAWN = "a:[x = 'hardly drawn'] ; b:[y = 1]"
-HOW = {"seconds": 0.4, "processes": 2, "waiting": 50, "memory_bytes": 1 << 30}
+HOW: dict[str, Any] = {"seconds": 0.4, "processes": 2, "waiting": 50, "memory_bytes": 1 << 30}
 
 
 @pytest.fixture(scope="module")

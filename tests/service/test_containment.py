@@ -505,7 +505,7 @@ def test_nobody_waits_for_the_operators_of_others(called: tuple[Service, threadi
     service.journal.publish("default", incoming).result(30)
     assert begun.wait(30)
     for one in (plain, pattern, quick):
-        until(lambda one=one: told(service, one) == ["e1"])  # type: ignore[misc]
+        until(partial(lambda one: told(service, one) == ["e1"], one))
     assert told(service, slow) == []
     go.set()
     until(lambda: told(service, slow) == ["e1"])

@@ -11,6 +11,7 @@ from tests.language.cases import pairs
 from tests.language.test_specification import VALID
 from tests.service.running import Running, over_http, settings_in
 from tests.strategies import expressions
+from vedette.language import ast
 from vedette.language.render import render
 from vedette.service.parse_report import parse_report
 from vedette.service.service import Service
@@ -57,5 +58,5 @@ def test_addresses(running: Running, test: str, said: str) -> None:
 
 @hypothesis.settings(max_examples=30, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture])
 @hypothesis.given(expressions())
-def test_any_expression(service: Service, expression: object) -> None:
+def test_any_expression(service: Service, expression: ast.Filter) -> None:
     parse_report(service.registry.grounds("default"), render(expression)).model_dump_json()

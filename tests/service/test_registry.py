@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -133,11 +134,11 @@ def test_what_an_earlier_version_took_does_not_stop_the_start(tmp_path: Path, ca
         service.market.offer(tenant, "default", "x = 3")
         for table in (subscriptions, offers):
             there = sa.select(table).where(table.c.when.in_(["x = 1", "x = 3"]))
-            for row in service.store.read(lambda c, there=there: c.execute(there).all()):
+            for row in service.store.read(partial(lambda there, c: c.execute(there).all(), there)):
                 old = {**row._mapping, "when": "\"x\" = 'y'"}
                 values = {"when": old["when"], "sum": row_sum(table.name, old)}
                 changed = sa.update(table).where(table.c.number == row.number).values(**values)
-                service.store.write(lambda c, changed=changed: c.execute(changed) and None)
+                service.store.write(partial(lambda changed, c: c.execute(changed) and None, changed))
     with Service(settings_in(tmp_path)) as service:
         until(lambda: len(service.registry.page(tenant, quarantined=True)) == 2)
         said = [record.getMessage() for record in caplog.records if "cannot stand" in record.getMessage()]
@@ -150,6 +151,6 @@ def test_what_an_earlier_version_took_does_not_stop_the_start(tmp_path: Path, ca
         published(service, {"x": 2})
         settled(service)
         for want in (False, True):
-            until(lambda want=want: len(service.outbox.pending(made["x = 2", want].number, 0, 10)) == 1)  # type: ignore[misc]
+            until(partial(lambda want: len(service.outbox.pending(made["x = 2", want].number, 0, 10)) == 1, want))
             waiting = service.outbox.pending(made["x = 1", want].number, 0, 10)
             assert [one.kind for one in waiting] == ["quarantined"]

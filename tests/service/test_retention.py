@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,9 @@ def rows(service: Service, table: sa.Table) -> list[Any]:
 def dead(service: Service, subscription: Subscription) -> None:
     """All that waits for it could not be delivered."""
     for one in service.outbox.pending(subscription.number, 0, 1000):
-        service.store.write(lambda c, one=one: service.outbox.bury(c, one, subscription.tenant, 1, "no answer"))  # type: ignore[misc]
+        service.store.write(
+            partial(lambda one, c: service.outbox.bury(c, one, subscription.tenant, 1, "no answer"), one)
+        )
 
 
 def test_many_old_events_and_notifications_go_a_few_at_a_time(kept: Service, hours: Turned) -> None:

@@ -140,7 +140,7 @@ def _walked(some: Sequence[Any], prefix: str) -> Iterator[tuple[str, str]]:
         if isinstance(route, APIWebSocketRoute):
             yield "WS", prefix + route.path
         elif isinstance(route, APIRoute):
-            yield from ((method, prefix + route.path) for method in route.methods)
+            yield from ((method, prefix + route.path) for method in route.methods or ())
         elif hasattr(route, "original_router"):  # routers are kept as they were included
             yield from _walked(route.original_router.routes, "/v1")
 
@@ -190,7 +190,7 @@ def test_what_another_tenant_has_is_not_there(tenants: Tenants, method: str, pat
             pass
         assert refused.value.response.status_code == 404
         return
-    body = {"ids": []} if path.endswith(":ack") else {"when": "x = 1"} if method == "PUT" else {}
+    body: dict[str, Any] = {"ids": []} if path.endswith(":ack") else {"when": "x = 1"} if method == "PUT" else {}
     headers = {"Vedette-Ticket": ticket}
     answer = tenants.ask(name, method, concrete, headers=headers, **({} if method == "GET" else {"json": body}))
     problem(answer, 404, "not-found")
@@ -301,7 +301,10 @@ def test_a_right_that_was_taken_away_tells_nothing_more(tenants: Tenants) -> Non
     assert heard() == (1, 1, 2)
     tenants.grant("subscriber", "publish", stream="ends")
     assert heard() == (1, 1, 0)
-    changes = (("POST", "/renew", {}), ("PUT", "", {"when": "x = 1", "stream": "ends"}))
+    changes: tuple[tuple[str, str, dict[str, str]], ...] = (
+        ("POST", "/renew", {}),
+        ("PUT", "", {"when": "x = 1", "stream": "ends"}),
+    )
     for method, below, body in changes:
         problem(tenants.ask("subscriber", method, path + below, json=body, headers=ticket), 403, "forbidden")
     problem(tenants.ask("subscriber", "GET", f"{path}/machine"), 403, "forbidden")
@@ -349,7 +352,11 @@ def live(tenants: Tenants, name: str, *published: tuple[str, dict[str, Any]]) ->
 
 
 def test_without_the_right_to_read_only_what_is_ones_own_is_seen_live(tenants: Tenants) -> None:
-    some = [("boss", {"id": "l1", "x": 11}), ("publisher", {"id": "l2", "x": 12}), ("boss", {"id": "l3", "x": 13})]
+    some: list[tuple[str, dict[str, Any]]] = [
+        ("boss", {"id": "l1", "x": 11}),
+        ("publisher", {"id": "l2", "x": 12}),
+        ("boss", {"id": "l3", "x": 13}),
+    ]
     mine = ("publisher", {"id": "l4", "x": 14})
     assert live(tenants, "reader", *some, mine) == (["l1", "l2", "l3", "l4"], 4)
     again = [(by, {**event, "id": "again-" + event["id"]}) for by, event in [*some, mine]]

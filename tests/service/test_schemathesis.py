@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 from schemathesis import Case, GenerationMode
 from schemathesis.checks import not_a_server_error
+from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
     response_schema_conformance,
@@ -35,15 +36,16 @@ def roomy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         yield running
 
 
-def cases(running: Running, mode: GenerationMode) -> Iterator[tuple[str, st.SearchStrategy[Case]]]:
+def cases(running: Running, mode: GenerationMode) -> Iterator[tuple[str, st.SearchStrategy[Case[Any]]]]:
     """Every endpoint, and requests for it."""
     schema = schemathesis.openapi.from_dict(running.http.get("/openapi.json").json())
     for found in schema.get_all_operations():
+        assert isinstance(found, Ok)
         operation = found.ok()
         yield operation.label, operation.as_strategy(generation_mode=mode)
 
 
-def tried(running: Running, label: str, strategy: st.SearchStrategy[Case], examples: int) -> None:
+def tried(running: Running, label: str, strategy: st.SearchStrategy[Case[Any]], examples: int) -> None:
     admin = "/tenants" in label or label.startswith("PUT /v1/streams")
     key = ADMIN if admin else running.key
 
@@ -51,7 +53,7 @@ def tried(running: Running, label: str, strategy: st.SearchStrategy[Case], examp
         max_examples=examples, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
     )
     @given(case=strategy)
-    def one(case: Case) -> None:
+    def one(case: Case[Any]) -> None:
         if isinstance(case.query, dict):
             case.query.pop("wait", None)  # nobody waits here
         sent = case.as_transport_kwargs(base_url=running.url, headers={"Authorization": f"Bearer {key}"})

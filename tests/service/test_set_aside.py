@@ -90,7 +90,7 @@ def test_what_is_to_be_validated_is_accepted_as_a_whole_or_not(
 ) -> None:
     guest = publishers["guest"]
     before = rejected(running, guest)
-    some = [{"id": "v1", "x": 1}, {"id": "v2", "x": "no"}, {"id": "v3", "tags": {"deep.er": 1}}]
+    some: list[dict[str, Any]] = [{"id": "v1", "x": 1}, {"id": "v2", "x": "no"}, {"id": "v3", "tags": {"deep.er": 1}}]
     said = problem(publish(running, guest, *some, validate=True), 422, "breaks-schema")
     assert [(one["event"], one["id"], one["attribute"]) for one in said["mistakes"]] == [
         (1, "v2", "x"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,7 @@ def test_tables_of_a_newer_version_are_refused(store: Store) -> None:
 def test_the_mistake_of_one_is_not_that_of_others(store: Store) -> None:
     held = threading.Event()
     blocker = store.submit(lambda _: held.wait(10))  # so that what follows is one group
-    good = [store.submit(lambda c, n=n: c.execute(add(n)) and n) for n in ("a", "b")]
+    good = [store.submit(partial(lambda n, c: c.execute(add(n)) and n, n)) for n in ("a", "b")]
 
     def wrong(connection: Connection) -> None:
         connection.execute(add("c"))
@@ -72,7 +73,7 @@ def test_the_mistake_of_one_is_not_that_of_others(store: Store) -> None:
 def test_hearing_comes_in_the_order_of_writing_and_after_the_commit(store: Store) -> None:
     heard: list[tuple[str, list[str]]] = []
     for name in "abc":
-        store.submit(lambda c, n=name: c.execute(add(n)) and n, lambda n: heard.append((n, names(store))))
+        store.submit(partial(lambda n, c: c.execute(add(n)) and n, name), lambda n: heard.append((n, names(store))))
     store.write(lambda _: None)
     assert [name for name, _ in heard] == ["a", "b", "c"]
     assert all(name in there for name, there in heard)
@@ -120,7 +121,12 @@ def test_what_is_acknowledged_is_synced(store: Store) -> None:
 
 def test_whoever_goes_away_does_not_stop_the_writer(store: Store) -> None:
     begun, held = threading.Event(), threading.Event()
-    blocker = store.submit(lambda _: begun.set() or held.wait(10))
+
+    def blocks(_: Connection) -> bool:
+        begun.set()
+        return held.wait(10)
+
+    blocker = store.submit(blocks)
     assert begun.wait(10)
     gone = store.submit(lambda c: c.execute(add("gone")))
     assert gone.cancel()

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from vedette.errors import InputError
-from vedette.service.delivery import webhook_targets
 from vedette.service.delivery.webhook_targets import is_public, parsed, resolved
 
 HOSTILE = [
@@ -116,7 +115,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> list[str]:
         asked.append(host)
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in addresses]
 
-    monkeypatch.setattr(webhook_targets.socket, "getaddrinfo", look_up)
+    monkeypatch.setattr("vedette.service.delivery.webhook_targets.socket.getaddrinfo", look_up)
     return asked
 
 
@@ -140,7 +139,7 @@ def test_names_that_lead_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any, **__: Any) -> Any:
         raise socket.gaierror(-2, "Name or service not known")
 
-    monkeypatch.setattr(webhook_targets.socket, "getaddrinfo", fail)
+    monkeypatch.setattr("vedette.service.delivery.webhook_targets.socket.getaddrinfo", fail)
     with pytest.raises(InputError, match="cannot be looked up"):
         resolved("https://nowhere.example.com/")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -120,12 +121,12 @@ def test_one_of_a_group_fails(world: World, faults: Faults) -> None:
         some = [OPERATIONS[name](world) for name in names]
         world.rest()
         held, found = threading.Event(), list[ServiceError | None]()
-        blocker = world.service.store.submit(lambda _, held=held: held.wait(30))  # type: ignore[misc]
+        blocker = world.service.store.submit(partial(lambda held, _: held.wait(30), held))
         until(lambda: not world.service.store.waiting)
         threads = [threading.Thread(target=_done, args=(one, found)) for one in some]
         for waiting, thread in enumerate(threads, 1):
             thread.start()
-            until(lambda waiting=waiting: world.service.store.waiting == waiting)  # type: ignore[misc]
+            until(partial(lambda waiting: world.service.store.waiting == waiting, waiting))
         with faults.at("statement", number):
             held.set()
             for thread in threads:

@@ -9,6 +9,7 @@ import hmac
 import logging
 import threading
 from collections.abc import Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,8 @@ def test_retry_after_is_obeyed(running: Running, receiver: Receiver) -> None:
     )
     due = running.service.store.read(lambda c: c.exec_driver_sql("SELECT due FROM attempts").scalar())
     created = running.service.store.read(lambda c: c.exec_driver_sql("SELECT max(created) FROM notifications").scalar())
+    assert due is not None
+    assert created is not None
     assert due - created > 3590 * 1_000_000
     assert counts(running, mine["id"])["pending"] == 1
 
@@ -168,7 +171,7 @@ def test_a_connection_is_used_again_by_its_own_host_alone(running: Running) -> N
         for _ in range(4):
             before = len(came)
             running.publish({"hosts": 1})
-            until(lambda before=before: len(came) == before + len(hosts))  # type: ignore[misc]
+            until(partial(lambda before: len(came) == before + len(hosts), before))
     finally:
         server.shutdown()
         server.server_close()

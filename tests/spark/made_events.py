@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import random
+from collections.abc import Callable
 from typing import Any
 
 SUBSCRIPTIONS = [
@@ -27,13 +28,14 @@ class Maker:
         choose = self.random.choice
         if self.random.random() < 0.02:
             return choose([None, "odd", True, 7, [1]])
-        return {
+        made: dict[str, Callable[[], Any]] = {
             "price": lambda: self.random.randrange(1000) / 10,
             "name": lambda: choose(["a", "bé", "c", "line\nend", 'q"uote', "日本", ""]),
             "n": lambda: self.random.randrange(-5, 5),
             "tags": lambda: choose([[], ["x"], ["x", "y"], None]),
             "data": lambda: {"deep": {"x": self.random.randrange(6)}},
-        }[name]()
+        }
+        return made[name]()
 
     def event(self) -> dict[str, Any]:
         """An event, perhaps with an id, perhaps a CloudEvent."""

@@ -25,6 +25,7 @@ from vedette.language.ast import (
     Point,
     QuantifiedAttribute,
     Range,
+    TextKind,
     TextTest,
 )
 from vedette.schema.schema import Schema
@@ -159,7 +160,8 @@ class RandomTable:
         constants = [Literal(value) for value in CONSTANTS[type_.kind]]
         shape = random.random()
         if type_.kind is Kind.STRING and shape < 0.3:
-            kind = random.choice(["contains", "startswith", "endswith"])
+            kinds: list[TextKind] = ["contains", "startswith", "endswith"]
+            kind = random.choice(kinds)
             return TextTest(operand, kind, random.choice(constants), random.random() < 0.3)
         if shape < 0.5:
             return In(operand, tuple(random.sample(constants, 2)))

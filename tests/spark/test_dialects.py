@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,7 +14,7 @@ from pyspark.sql import SparkSession
 import vedette as vd
 from tests.cli.session import vedette, write_lines
 
-RULES = [
+RULES: list[dict[str, Any]] = [
     {"id": "r1", "dialect": "eventbridge", "title": "One", "when": {"n": [1, {"numeric": [">", 90]}]}},
     {"id": "r2", "dialect": "cloudevents", "when": {"prefix": {"name": "a"}}},
     {"id": "r3", "dialect": "vedette", "when": "n < 3"},

@@ -18,6 +18,6 @@ def test_workers_know_a_safe_folder(spark: SparkSession) -> None:
         yield pa.RecordBatch.from_pydict({"folder": [str(spark_folder())]})
 
     folders = {row.folder for row in spark.range(2, numPartitions=2).mapInArrow(look, "folder string").collect()}
-    local = Path(spark.conf.get("spark.local.dir", ""))
+    local = Path(spark.conf.get("spark.local.dir", "") or "")
     assert len(folders) == 1
     assert local in Path(folders.pop()).parents

@@ -108,7 +108,7 @@ def test_csv(seed: int, tmp_path: Path, schema: Path) -> None:
 def test_parquet(kind: str, out: str, schema: Path, tmp_path: Path) -> None:
     maker = Maker(1)
     subscriptions = write_lines(tmp_path / "s.jsonl", [SUBSCRIPTIONS[0], SUBSCRIPTIONS[1], SUBSCRIPTIONS[3]])
-    columns = {
+    columns: dict[str, Any] = {
         "id": [f"é{i}" if i % 5 else None for i in range(500)],
         "price": [maker.random.randrange(1000) / 10 for _ in range(500)],
         "name": [maker.random.choice(["a", None, "bé"]) for _ in range(500)],

@@ -132,6 +132,7 @@ def test_times_mean_the_same_in_every_zone_of_a_session(zone: str, spark: SparkS
         }
     )
     before = spark.conf.get("spark.sql.session.timeZone")
+    assert before is not None
     spark.conf.set("spark.sql.session.timeZone", zone)
     try:
         events = spark.sql(
@@ -148,6 +149,7 @@ def test_settings_for_the_one_that_is_running_are_made_or_said_to_be_too_late(
     spark: SparkSession, caplog: pytest.LogCaptureFixture
 ) -> None:
     before = spark.conf.get("spark.sql.shuffle.partitions")
+    assert before is not None
     try:
         with caplog.at_level(logging.WARNING):
             session(master="local[7]", conf={"spark.sql.shuffle.partitions": "5", "spark.driver.memory": "77g"})

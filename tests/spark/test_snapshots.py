@@ -28,7 +28,7 @@ from vedette.operators.calling import Calling
 from vedette.operators.operator import operator
 from vedette.operators.registry import Operators
 from vedette.schema.schema import Schema
-from vedette.spark import host_cache, snapshots
+from vedette.spark import host_cache
 from vedette.spark.engines import Sent
 from vedette.spark.snapshots import ShippedSnapshot, opened, pack, ship, unpack
 
@@ -417,7 +417,7 @@ def test_one_that_is_taken_away_again_and_again_is_an_error(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shipped = arrived(compiled(), tmp_path / "host", monkeypatch)
-    monkeypatch.setattr(snapshots.host_cache, "held", lambda folder, verified: None)
+    monkeypatch.setattr("vedette.spark.snapshots.host_cache.held", lambda folder, verified: None)
     with pytest.raises(SnapshotError, match=r"taken away 3 times.*\nHint"):
         opened(shipped)
 

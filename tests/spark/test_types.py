@@ -45,7 +45,7 @@ def test_every_type(spark: SparkSession) -> None:
     assert schema_of(frame.schema, closed=True).closed
 
 
-class Celsius(t.UserDefinedType):  # type: ignore[misc]
+class Celsius(t.UserDefinedType):
     """A type of somebody's own."""
 
     @classmethod

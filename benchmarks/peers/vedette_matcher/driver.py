@@ -57,7 +57,7 @@ class Vedette:
             subscriptions.add(str(id_), text)
             if number % 10_000 == 0 and late():
                 return False
-        self.matcher = subscriptions.compile(sample=sample)
+        self.matcher = subscriptions.compile(sample=sample).filters
         self.notes.append(f"{self.matcher.nbytes / max(1, len(rules)):.0f} bytes of each rule are the index's")
         return True
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vedette.errors import NotSupported
-from vedette.language.ast import Composite, Literal, Operand
+from vedette.language.ast import Composite, Filter, Literal, Operand
 from vedette.language.check import check
 from vedette.language.checked_tree import AndPart, Atom, CheckedExpression, Part, residuals
 from vedette.language.lexer import NUMBER, STRING, scan

@@ -95,7 +95,11 @@ class Cases:
         if isinstance(leaf, str):
             cut = self._random.randrange(len(leaf) + 1)
             escaped = [part.replace("\\", "\\\\").replace("*", "\\*") for part in (leaf[:cut], leaf[cut + 1 :])]
-            near = [{"prefix": leaf[:cut]}, {"suffix": leaf[cut:]}, {"equals-ignore-case": leaf.swapcase()}]
+            near: list[dict[str, Any]] = [
+                {"prefix": leaf[:cut]},
+                {"suffix": leaf[cut:]},
+                {"equals-ignore-case": leaf.swapcase()},
+            ]
             near += [{"wildcard": "*".join(escaped)}, {"exists": True}]
             return near[kind] if kind < len(near) else leaf
         if isinstance(leaf, int | float) and not isinstance(leaf, bool) and kind < 4:
@@ -124,7 +128,12 @@ class Cases:
 
     def _excluded(self) -> Any:
         name = self._one(["prefix", "suffix", "equals-ignore-case", "wildcard", "strings", "numbers"])
-        values = {"strings": STRINGS, "numbers": NUMBERS, "equals-ignore-case": STRINGS, "wildcard": WILDCARDS}
+        values: dict[str, Any] = {
+            "strings": STRINGS,
+            "numbers": NUMBERS,
+            "equals-ignore-case": STRINGS,
+            "wildcard": WILDCARDS,
+        }
         made = [self._one(values.get(name, AFFIXES)) for _ in range(self._one([1, 1, 2, 3]))]
         excluded = made[0] if len(made) == 1 and self._random.random() < 0.5 else made
         return excluded if name in ("strings", "numbers") else {name: excluded}

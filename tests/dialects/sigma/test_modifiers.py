@@ -346,7 +346,7 @@ transformations:
 def test_placeholders_get_their_values_from_a_pipeline(tmp_path: Any) -> None:
     pipeline = tmp_path / "site.yml"
     pipeline.write_text(PLACEHOLDERS)
-    events = [{"user": "root"}, {"user": "admin"}, {"user": "guest"}, {}]
+    events: list[dict[str, Any]] = [{"user": "root"}, {"user": "admin"}, {"user": "guest"}, {}]
     rule = selection({"user|expand": "%admins%"})
     assert answers(rule, events, [str(pipeline)]) == [True, True, False, False]
     denied = selection({"user|expand": "%admins%"}, "not selection")
@@ -361,7 +361,7 @@ def test_placeholders_get_their_values_from_a_pipeline(tmp_path: Any) -> None:
 
 def test_a_pipeline_may_put_a_filter_in_place_of_a_placeholder(tmp_path: Any) -> None:
     pipeline = tmp_path / "lists.yml"
-    template = {
+    template: dict[str, Any] = {
         "name": "lists",
         "transformations": [
             {"type": "query_expression_placeholders", "include": ["hosts"], "expression": "{field} in ('a', 'b')"}
@@ -430,7 +430,7 @@ PATHS = ["C:\\Program Files\\a.exe", 'say "x"', 5, None, ["nested"]]
     ],
 )
 def test_elements_of_lists_are_tested_one_by_one(fields: dict[str, Any], found: bool) -> None:
-    events = [{"Data": PATHS}, {"Data": "other"}, {}]
+    events: list[dict[str, Any]] = [{"Data": PATHS}, {"Data": "other"}, {}]
     one = selection(fields)
     denied = selection(fields, "not selection")
     assert answers(one, events)[0] is found
@@ -446,7 +446,7 @@ def test_elements_of_lists_are_tested_one_by_one(fields: dict[str, Any], found: 
 
 def test_a_path_leads_through_lists_of_objects_to_every_element() -> None:
     one = selection({"user.groups|endswith": "min"})
-    events = [
+    events: list[dict[str, Any]] = [
         {"user": {"groups": ["users", "Admin"]}},
         {"user": [{"groups": "users"}, {"groups": ["admin"]}]},
         {"user": {"groups": [{"name": "admin"}]}},  # an object is its JSON

@@ -74,6 +74,7 @@ def holds(test: Elementary | ValueSet[Any], value: Any) -> Truth:
         return bool(shapely.intersects(shapely.from_wkt(test.region.wkt), shape))
     if isinstance(test, NearProbe):
         return metres_between(value, (test.centre.x, test.centre.y)) <= test.metres
+    assert isinstance(test, ElementProbe)
     truths = [holds(test.test, element) for element in value]
     return some(truths) if test.quantifier == "any" else every(truths)
 

@@ -73,13 +73,13 @@ def value_sets(draw: st.DrawFn, keys: st.SearchStrategy[Any]) -> ValueSet[Any]:
     """Disjoint intervals, points among them, and null or not."""
     cuts = sorted(draw(st.sets(keys, max_size=6)))
     intervals = [Interval(low, high) for low, high in zip(cuts[::2], cuts[1::2], strict=False)]
-    if cuts and draw(st.booleans()):
+    if bool(cuts) and draw(st.booleans()):
         point = cuts[-1]
         following = point + (b"\0" if isinstance(point, bytes) else 1)
         intervals = [*(i for i in intervals if i.high < point), Interval(point, following)]
     if not cuts and draw(st.booleans()):
         intervals = [Interval(None, None)]
-    elif intervals and draw(st.booleans()):
+    elif bool(intervals) and draw(st.booleans()):
         intervals[0] = Interval(None, intervals[0].high)
     if len(intervals) > 1 and draw(st.booleans()):
         intervals[-1] = Interval(intervals[-1].low, None)

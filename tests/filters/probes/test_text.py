@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.filters.probes.oracle import text_holds
 from vedette.filters.probes.text_plans import TextAction, lowered, plan
 from vedette.filters.probes.text_tests import TextTests
+from vedette.language.ast import TextKind
 from vedette.language.likes import LikeWildcard, pattern_of
 from vedette.language.normalform import TextProbe
 
@@ -86,7 +87,7 @@ def test_thousands_of_tests() -> None:
     def word(least: int, most: int) -> str:
         return "".join(random.choice(list("abcde "), random.integers(least, most)))
 
-    kinds = ["contains", "startswith", "endswith", "like"]
+    kinds: list[TextKind] = ["contains", "startswith", "endswith", "like"]
     tests = [
         TextProbe(kinds[i % 4], word(2, 7) + ("%" + word(1, 4) if i % 4 == 3 else ""), i % 3 == 0) for i in range(2000)
     ]

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
@@ -25,7 +26,7 @@ def temperatures() -> NDArray[np.float64]:
     if not DAYS.exists():
         pytest.skip(f"{DAYS.name} is not among the shared data")
     days = pq.read_table(DAYS, columns=["date", "code", "temp_f"])
-    day = days["date"].cast("int32").to_numpy()
+    day = days["date"].cast(pa.int32()).to_numpy()
     city = pc.rank(days["code"], tiebreaker="dense").to_numpy().astype(np.int64) - 1
     grid = np.full((day.max() - day.min() + 1, city.max() + 1), np.nan)
     grid[day - day.min(), city] = days["temp_f"].to_numpy()

@@ -42,7 +42,7 @@ def within(one: Chain, state: int, n: int, smoothing: float = 0.0) -> float:
 
 def curve(p: float, n: int) -> NDArray[np.float64]:
     """Waiting for an event that comes with probability p."""
-    return 1 - (1 - p) ** np.arange(n + 1)
+    return np.asarray(1 - (1 - p) ** np.arange(n + 1), np.float64)
 
 
 def streak(p: float, *, restart: bool) -> Chain:

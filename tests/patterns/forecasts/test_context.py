@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -19,18 +20,20 @@ from vedette.patterns.forecasts.model import train
 from vedette.patterns.forecasts.probability_table import ForecastSettings, ProbabilityTable
 from vedette.patterns.outputs import Observations
 
+_Node: TypeAlias = tuple[int, bool, int, tuple[int, ...]]  # state, whether it is a hit, depth, the last symbols
+
 ABA = record("[x = 'a'] , [x = 'b'] , [x = 'a']", within=3)
 
 
 def slow(seen: Observations, context: int, smoothing: float, within: int) -> list[float]:
     """The probability after every event, by the formula: state and the last k symbols, k from 0 up."""
     rows = list(zip(seen.state.tolist(), seen.hit.tolist(), seen.depth.tolist(), seen.symbol.tolist(), strict=True))
-    past = [(0, False, 0, ())]
+    past: list[_Node] = [(0, False, 0, ())]
     for state, hit, depth, symbol in rows:
         past.append((state, hit, depth, (symbol, *past[-1][3])[:context]))
-    counts: dict[object, dict[object, int]] = defaultdict(lambda: defaultdict(int))
+    counts: dict[object, dict[_Node, int]] = defaultdict(lambda: defaultdict(int))
 
-    def seen_as(node: tuple[int, bool, int, tuple[int, ...]], k: int) -> object:
+    def seen_as(node: _Node, k: int) -> object:
         if k == -2:
             return "anywhere"
         return ("depth", node[2]) if k == -1 else (node[0], node[1], node[3][:k], k)
@@ -40,7 +43,7 @@ def slow(seen: Observations, context: int, smoothing: float, within: int) -> lis
             counts[seen_as(source, k)][target] += 1
 
     @cache
-    def value(node: tuple[int, bool, int, tuple[int, ...]], k: int, n: int) -> float:
+    def value(node: _Node, k: int, n: int) -> float:
         if n == 0:
             return 0.0
         moves = counts[seen_as(node, k)]

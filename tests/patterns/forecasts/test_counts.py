@@ -20,9 +20,9 @@ def as_dict(counts: MoveCounts) -> dict[tuple[int | None, int | None, tuple[int 
     """Moves by the signatures of their states and the symbols of the target."""
     found: Counter[tuple[int | None, int | None, tuple[int | None, ...]]] = Counter()
     for source, target, weight in zip(*(column.tolist() for column in counts.moves()), strict=True):
-        states = (counts.names.signature(int(state_number(np.array([each]))[0])) for each in (source, target))
+        before, after = (counts.names.signature(int(state_number(np.array([each]))[0])) for each in (source, target))
         symbols = tuple(counts.names.symbol(number) for number in symbols_of(target))
-        found[*states, symbols] += weight
+        found[before, after, symbols] += weight
     return dict(found)
 
 

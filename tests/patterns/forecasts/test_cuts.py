@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,10 +32,17 @@ WINDOW = 150  # judged forecasts, so that there are alarms
 _HOUR = dt.timedelta(hours=1)
 
 
+def by_default(monkeypatch: pytest.MonkeyPatch, function: Callable[..., None], **settings: float) -> None:
+    """Other defaults of keyword arguments."""
+    defaults = function.__kwdefaults__
+    assert defaults is not None
+    for name, value in settings.items():
+        monkeypatch.setitem(defaults, name, value)
+
+
 @pytest.fixture(autouse=True)
 def _small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(DriftMonitor.__init__.__kwdefaults__, "window", WINDOW)
-    monkeypatch.setitem(DriftMonitor.__init__.__kwdefaults__, "deviations", 1.5)
+    by_default(monkeypatch, DriftMonitor.__init__, window=WINDOW, deviations=1.5)
 
 
 def restless(size: int, seed: int) -> Observations:
@@ -108,7 +116,7 @@ def test_what_is_learnt_up_to_a_moment() -> None:
     expected = None
     for cuts in ([], [13, 14, 600, 1_111], list(range(0, 1_600, 7))):
         held_out = HeldOutForecaster([STREAK], 700 * 1_000_000)
-        found = []
+        found: list[tuple[int, float]] = []
         for begin, end in zip([0, *cuts], [*cuts, 1_600], strict=True):
             made = held_out.process(cut(seen, begin, end))
             found += zip(made.event.tolist(), made.probability.tolist(), strict=True)
@@ -121,7 +129,7 @@ def test_what_is_learnt_up_to_a_moment() -> None:
 def test_more_states_and_partitions_than_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pattern_nodes, "_MOST_STATES", 4)
     monkeypatch.setattr(pattern_nodes, "_MOST_SYMBOLS", 2)
-    monkeypatch.setitem(PartitionTracks.__init__.__kwdefaults__, "most", 6)
+    by_default(monkeypatch, PartitionTracks.__init__, most=6)
     random = np.random.default_rng(7)
     letters = random.choice(list("abc"), 900).tolist()
     keys = (np.arange(900) // 40 + random.integers(0, 4, 900)).tolist()
@@ -148,6 +156,7 @@ def test_heat_waves() -> None:
         made = said(forecaster, seen, cuts)
         expected = expected or made
         assert made == expected
+    assert expected is not None
     assert expected[0]
     assert expected[1]["p"]
 

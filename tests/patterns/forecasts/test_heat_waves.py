@@ -22,7 +22,8 @@ BEFORE = int((np.datetime64("2005-01-01") - np.datetime64("1995-01-01")).astype(
 
 def warmth(grid: NDArray[np.float64]) -> NDArray[np.int64]:
     """A feature for each of some temperatures: was it above?"""
-    return sum(((grid > limit).astype(np.int64) << bit) for bit, limit in enumerate((75, 80, 83, 89, 93)))
+    limits = (75, 80, 83, 89, 93)
+    return np.sum([(grid > limit).astype(np.int64) << bit for bit, limit in enumerate(limits)], axis=0, dtype=np.int64)
 
 
 def judged(settings: ForecastSettings, *, features: bool) -> tuple[dict[str, Score], dict[str, Score]]:

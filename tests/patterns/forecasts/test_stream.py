@@ -166,7 +166,11 @@ def test_subscriptions_may_have_changed_meanwhile() -> None:
 
 def test_events_that_break_the_schema_are_left_out() -> None:
     matcher = StreamMatcher(subscriptions())
-    events = [{"temp": 40.0, "city": "x"}, {"temp": "warm", "city": "x"}, {"temp": 40.0, "city": "x"}]
+    events: list[dict[str, Any]] = [
+        {"temp": 40.0, "city": "x"},
+        {"temp": "warm", "city": "x"},
+        {"temp": 40.0, "city": "x"},
+    ]
     timed = [{**event, "time": f"2024-05-01T00:0{minute}:00Z"} for minute, event in enumerate(events)]
     rejects: list[vd.Reject] = []
     found = rows(matcher.process(timed, rejects=rejects))

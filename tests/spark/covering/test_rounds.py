@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tests.covering.test_cover_set import PLANE, random_text
 from tests.covering.test_matcher import TEXTS
 from tests.language.random_filters import SCHEMA
+from vedette.covering.box_decision import DecisionMethod
 from vedette.covering.cover_judge import CoverSettings
 from vedette.covering.cover_set import CoverAnswer, CoveringSet, CoverInput, OpaqueSubscription
 from vedette.errors import FilterError, NotSupported
@@ -26,7 +27,7 @@ from vedette.spark.covering.cover_rounds import CoverRounds, RoundSizes
 from vedette.spark.covering.judge_task import SCHEMA as VERDICTS
 from vedette.spark.covering.judge_task import JudgeTask, judging
 
-METHODS = ("auto", "pairwise", "exact", "sampling")
+METHODS: tuple[DecisionMethod, ...] = ("auto", "pairwise", "exact", "sampling")
 
 
 class Here:

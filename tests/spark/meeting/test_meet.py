@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -64,7 +65,7 @@ def pairs(found: DataFrame) -> set[tuple[str, str]]:
     return once_each((row[0], row[1]) for row in found.select("publication", "subscription").collect())
 
 
-def together(found: dict[str, DataFrame]) -> dict[str, set[tuple[str, str]]]:
+def together(found: Mapping[Direction, DataFrame]) -> dict[str, set[tuple[str, str]]]:
     """The pairs of several meetings, by their names, in one job."""
     named = [each.select("publication", "subscription", F.lit(name)) for name, each in found.items()]
     rows = functools.reduce(DataFrame.unionAll, named).collect()

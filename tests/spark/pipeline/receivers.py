@@ -28,8 +28,8 @@ from vedette.spark.pipeline.sinks.webhook import Receiver, RequestSink
 class Place(Protocol):
     """A sink and the ids that have arrived, each as often as it did."""
 
-    sink: Sink
-
+    @property
+    def sink(self) -> Sink: ...
     def ids(self) -> list[str]: ...
     def rows(self) -> list[dict[str, Any]]:
         """What arrived, as JSON has it, without nulls; nothing for a place that shows only some of it."""

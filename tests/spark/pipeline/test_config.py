@@ -29,6 +29,7 @@ from tests.spark.pipeline.test_mistakes import WRONG
 from vedette.errors import Mistake, PipelineError
 from vedette.spark.pipeline import config, sink_config, source_config
 from vedette.spark.pipeline.config import EXAMPLE, Pipeline, load
+from vedette.spark.pipeline.fields import PipelineTable
 from vedette.spark.pipeline.kinds import SINKS, SOURCES
 
 
@@ -239,7 +240,7 @@ def test_an_sqlite_file_is_beside_the_pipeline(folder: Path, address: str, becom
 def test_nothing_can_be_changed(folder: Path) -> None:
     pipeline = loaded(folder, BATCH)
     with pytest.raises(ValueError, match="frozen"):
-        pipeline.mode = "continuous"  # type: ignore[misc]
+        pipeline.mode = "continuous"
 
 
 def test_checking_loads_no_engine() -> None:
@@ -407,16 +408,8 @@ _VALUES = st.recursive(
     ),
     max_leaves=4,
 )
-_KEYS = st.sampled_from(
-    sorted(
-        {
-            key
-            for model in (*SOURCES.loadable().values(), *SINKS.loadable().values(), Pipeline)
-            for key in config.keys_of(model)
-        }
-        | {"x"}
-    )
-)
+_MODELS: list[type[PipelineTable]] = [*SOURCES.loadable().values(), *SINKS.loadable().values(), Pipeline]
+_KEYS = st.sampled_from(sorted({key for model in _MODELS for key in config.keys_of(model)} | {"x"}))
 
 
 @st.composite

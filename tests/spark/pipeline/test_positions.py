@@ -121,7 +121,7 @@ def value(draw: st.DrawFn, depth: int = 0, *, one_line: bool = False) -> str:
     if kind == 3:
         items = draw(st.lists(value(depth + 1, one_line=one_line), max_size=3))
         parts = [draw(gaps) + item + draw(gaps) for item in items]
-        return "[" + ",".join(parts) + ("," if parts and draw(st.booleans()) else "") + draw(gaps) + "]"
+        return "[" + ",".join(parts) + ("," if bool(parts) and draw(st.booleans()) else "") + draw(gaps) + "]"
     names = draw(st.lists(_NAMES, max_size=3, unique=True))
     pairs = [f"{draw(key(name))}{draw(_GAPS)}={draw(_GAPS)}{draw(value(depth + 1))}" for name in names]
     return "{ " + ", ".join(pairs) + " }"

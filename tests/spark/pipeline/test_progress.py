@@ -181,7 +181,8 @@ def test_the_lag_of_kafka_and_of_files() -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_first_signal_asks_for_the_end(number: int) -> None:
     before = signal.getsignal(number)
-    stop, said = StopRequest(), []
+    stop = StopRequest()
+    said: list[str] = []
     with on_signals(stop, said.append):
         assert not stop.asked
         os.kill(os.getpid(), number)

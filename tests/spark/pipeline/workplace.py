@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from vedette.engine.engine import Engine
 from vedette.engine.subscriptions import Subscriptions
-from vedette.filters.matcher import Matcher
 
 Record = Mapping[str, Any]
 
 
-def compiled(records: Iterable[Record], schema: Record | None = None) -> Matcher:
+def compiled(records: Iterable[Record], schema: Record | None = None) -> Engine:
     """The local engine."""
     subscriptions = Subscriptions(schema)
     subscriptions.add_many(records)
@@ -76,7 +76,7 @@ def pairs(rows: Iterable[Record]) -> list[tuple[str, str]]:
     return sorted((row["event"], row["subscription"]) for row in rows)
 
 
-def expected(matcher: Matcher, events: Iterable[Record]) -> list[tuple[str, str]]:
+def expected(matcher: Engine, events: Iterable[Record]) -> list[tuple[str, str]]:
     """The same by the local engine, one event at a time."""
     return sorted((event["id"], subscription) for event in events for subscription in matcher.match(event))
 
