@@ -67,7 +67,10 @@ _OF_FAMILY: Final = {
     type_families.PLACE: OperandKind.PLACE,
     type_families.AREA: OperandKind.AREA,
 }
-_OF_KIND: Final = {Kind.STRING: OperandKind.PATTERN, Kind.IP: OperandKind.ADDRESS, Kind.POINT: OperandKind.PLACE}
+_OF_KIND: Final = {kind: _OF_FAMILY[family] for kind, family in type_families.FAMILY_OF_KIND.items()} | {
+    Kind.INT: OperandKind.WHOLE,
+    Kind.STRING: OperandKind.PATTERN,
+}
 # Different uses of one attribute that go together.
 _TOGETHER: Final = frozenset(
     frozenset(pair)
