@@ -43,7 +43,7 @@ from vedette.schema.schema import Schema
 from vedette.schema.types import INT, Kind
 
 if TYPE_CHECKING:
-    from vedette.language.checker import FilterChecker
+    from vedette.language.check import FilterChecker
 
 SCHEMA = Schema.of({"x": "int", "y": "int", "xs": "list of int"})
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self, TypeAl
 from typing import Literal as OneOf
 
 if TYPE_CHECKING:
+    from vedette.language.check import FilterChecker
     from vedette.language.checked_tree import Part
-    from vedette.language.checker import FilterChecker
     from vedette.language.distances import Miss
     from vedette.language.normalform import ValueProbe
     from vedette.language.value_bounds import Bounds

@@ -34,7 +34,7 @@ from vedette.schema.keys import above, at_least
 from vedette.schema.types import INT, Kind, Type
 
 if TYPE_CHECKING:
-    from vedette.language.checker import FilterChecker
+    from vedette.language.check import FilterChecker
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from vedette.schema.keys import LOWEST, above, at_least
 from vedette.schema.types import Kind
 
 if TYPE_CHECKING:
-    from vedette.language.checker import FilterChecker
+    from vedette.language.check import FilterChecker
 
 _SHOWN = 6  # constants in a message
 

@@ -22,7 +22,7 @@ from vedette.schema.keys import LOWEST, above, ip_key
 from vedette.schema.types import Kind
 
 if TYPE_CHECKING:
-    from vedette.language.checker import FilterChecker
+    from vedette.language.check import FilterChecker
 
 _SHOWN = 6  # networks in a message
 

@@ -15,7 +15,7 @@ from vedette.language.valuesets import NULL, PRESENT
 from vedette.schema.types import Kind
 
 if TYPE_CHECKING:
-    from vedette.language.checker import FilterChecker
+    from vedette.language.check import FilterChecker
 
 
 @dataclass(frozen=True, slots=True)

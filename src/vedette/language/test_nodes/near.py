@@ -17,7 +17,7 @@ from vedette.language.three_valued import Truth
 from vedette.schema.types import Kind
 
 if TYPE_CHECKING:
-    from vedette.language.checker import FilterChecker
+    from vedette.language.check import FilterChecker
 
 
 @dataclass(frozen=True, slots=True)

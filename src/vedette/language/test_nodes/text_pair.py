@@ -14,7 +14,7 @@ from vedette.schema.columns import Column
 from vedette.schema.types import INT
 
 if TYPE_CHECKING:
-    from vedette.language.checker import FilterChecker
+    from vedette.language.check import FilterChecker
 
 PairKind: TypeAlias = OneOf["contains", "startswith", "endswith"]
 PAIR_KINDS: Final[tuple[PairKind, ...]] = get_args(PairKind)

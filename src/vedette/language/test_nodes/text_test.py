@@ -35,7 +35,7 @@ from vedette.language.valuesets import NOTHING, PRESENT, ValueSet, complement
 from vedette.schema.types import Kind, Type
 
 if TYPE_CHECKING:
-    from vedette.language.checker import FilterChecker
+    from vedette.language.check import FilterChecker
 
 _COSTS: Final = {"matches": 5.0, "contains": 2.0, "endswith": 2.0, "like": 2.0}
 

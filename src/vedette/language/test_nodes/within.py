@@ -17,7 +17,7 @@ from vedette.schema.keys import read
 from vedette.schema.types import Kind
 
 if TYPE_CHECKING:
-    from vedette.language.checker import FilterChecker
+    from vedette.language.check import FilterChecker
 
 
 @dataclass(frozen=True, slots=True)
