@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.house import changes
+from benchmarks.house import changes, nodes
 from benchmarks.house.__main__ import ROOT, main
 from benchmarks.house.figures import House, read_house
 from benchmarks.house.functions import complexity
 from benchmarks.house.imports import cycles, groups, longest_chain
 from benchmarks.house.modules import PAGE, modules_page, write
 from benchmarks.house.seconds import measure, read_seconds
+from benchmarks.house.source import read_package
 
 FILES = {
     "__init__.py": '"""The package."""\n',
@@ -121,6 +122,19 @@ def test_functions(house: House) -> None:
 def test_nodes_of_the_language(house: House) -> None:
     assert house.details["Modules that dispatch on `Range`"] == ["small.blue.first", "small.top"]
     assert house.figures["modules that name `Near`"] == 1
+
+
+def test_nodes_are_found_wherever_they_are_imported_from(tmp_path: Path) -> None:
+    package = tmp_path / "src" / "small"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    for name, line in {
+        "tests": "from small.language.test_nodes.range import Range",
+        "below": "from small.language.syntax import Range",
+        "other": "from small.language.test_nodes_of_others import Range",
+    }.items():
+        (package / f"{name}.py").write_text(f"{line}\nprint(isinstance(None, Range))\n")
+    assert nodes.dispatching(read_package(tmp_path))["Range"] == ["small.below", "small.tests"]
 
 
 @pytest.mark.parametrize(
