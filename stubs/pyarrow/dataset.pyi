@@ -25,8 +25,7 @@ class Dataset:
 class InMemoryDataset(Dataset): ...
 
 class RowGroupInfo:
-    @property
-    def id(self) -> int: ...
+    id: int
     @property
     def num_rows(self) -> int: ...
     @property

@@ -186,5 +186,6 @@ def test_two_columns_of_one_name_are_refused() -> None:
 
 
 def test_what_is_no_batch_is_refused() -> None:
+    one: Any = {"speed": 1}
     with pytest.raises(InputError, match="hand in a list of events"):
-        EventSource({"speed": 1}, SCHEMA)
+        EventSource(one, SCHEMA)

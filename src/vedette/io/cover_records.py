@@ -52,7 +52,7 @@ def record_of(answer: CoverAnswer, *, witness: bool) -> dict[str, Any]:
     return record
 
 
-def table_of(answers: Iterable[CoverAnswer], *, witness: bool) -> Any:
+def table_of(answers: Iterable[CoverAnswer], *, witness: bool) -> pa.Table:
     """Answers as a table for Parquet and Spark: a witness is the text of a JSON object."""
     records = [record_of(answer, witness=witness) for answer in answers]
     for record in records:

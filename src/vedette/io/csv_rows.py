@@ -165,7 +165,12 @@ def _beside(table: pa.Table, exact: dict[str, list[Any]]) -> list[dict[str, Any]
 
 
 def _chunk(
-    table: pa.Table, events: Any, places: NDArray[np.int64], records: RecordBlock, row: int, rejects: list[RejectedRow]
+    table: pa.Table,
+    events: list[dict[str, Any]] | pa.Table,
+    places: NDArray[np.int64],
+    records: RecordBlock,
+    row: int,
+    rejects: list[RejectedRow],
 ) -> EventChunk:
     rows = places + row
     return EventChunk(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import orjson
 import pyarrow as pa
@@ -29,11 +28,18 @@ def write_meetings(table: pa.Table, place: str, format: str) -> None:
                     table.slice(begin, _SLICE), {side: each.slice(begin, _SLICE) for side, each in ids.items()}
                 )
                 # The texts of an Arrow array lie in memory one after the other, without gaps.
-                stream.write(memoryview(rows.buffers()[2]))
+                text = rows.buffers()[2]
+                assert text is not None
+                stream.write(memoryview(text))
 
 
-def _lines(table: pa.Table, ids: dict[str, Any]) -> Any:
-    parts = [_text('{"publication": '), ids["publication"], _text(', "subscription": '), ids["subscription"]]
+def _lines(table: pa.Table, ids: dict[str, pa.Array]) -> pa.Array:
+    parts: list[pa.Scalar | pa.Array] = [
+        _text('{"publication": '),
+        ids["publication"],
+        _text(', "subscription": '),
+        ids["subscription"],
+    ]
     if "rank" in table.column_names:
         ranks = table.column("rank").combine_chunks().cast(_TEXT)
         scores = pa.array([_number(score) for score in table.column("score").to_pylist()], _TEXT)
@@ -45,7 +51,7 @@ def _text(text: str) -> pa.Scalar:
     return pa.scalar(text, _TEXT)
 
 
-def _quoted(ids: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+def _quoted(ids: pa.ChunkedArray) -> pa.Array:
     """Ids as JSON strings, each encoded once, since there are fewer of them than rows."""
     encoded = ids.combine_chunks().dictionary_encode()
     quoted = pa.array([orjson.dumps(each).decode() for each in encoded.dictionary.to_pylist()], _TEXT)

@@ -176,7 +176,7 @@ class _JsonMatches(MatchWriter):
                 self._target.stream.write(memoryview(text))
         self.count += len(events)
 
-    def _with_details(self, ends: Any, subscriptions: Any, details: OutcomeDetails) -> Any:
+    def _with_details(self, ends: pa.Array, subscriptions: pa.DictionaryArray, details: OutcomeDetails) -> pa.Array:
         """The part of lines after the event, with details for the rows that have any."""
         if not len(details.row):
             return ends
@@ -208,7 +208,7 @@ class _JsonIds:
         return wrapped
 
 
-def _same_memory(one: Any, other: Any) -> bool:
+def _same_memory(one: pa.Array, other: pa.Array) -> bool:
     if one.type != other.type or len(one) != len(other) or one.offset != other.offset:
         return False
     places = [[None if buffer is None else buffer.address for buffer in each.buffers()] for each in (one, other)]
@@ -249,7 +249,7 @@ class _ParquetMatches(MatchWriter):
             self._write_groups(table.slice(0, whole))
             self._held, self._size = [table.slice(whole)], self._size - whole
 
-    def _told(self, subscriptions: Any) -> Any:
+    def _told(self, subscriptions: pa.DictionaryArray) -> pa.Array:
         ids = subscriptions.dictionary
         if self._known is None or not _same_memory(self._known[0], ids):  # those of one engine stay the same
             self._known = ids, pa.array([self.origins.get(id_) for id_ in ids.to_pylist()], pa.string())
@@ -271,12 +271,12 @@ class _ParquetMatches(MatchWriter):
         super()._abandon()
 
 
-def _dictionary(ids: pa.Array) -> pa.Array:
+def _dictionary(ids: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
     """A dictionary array over strings, without nulls in the dictionary."""
     if isinstance(ids, pa.ChunkedArray):
         ids = ids.unify_dictionaries() if pa.types.is_dictionary(ids.type) else ids
         ids = ids.combine_chunks()
-    return ids if pa.types.is_dictionary(ids.type) else ids.dictionary_encode()
+    return ids if isinstance(ids, pa.DictionaryArray) else ids.dictionary_encode()
 
 
 class RejectWriter(_Writer):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -39,7 +38,7 @@ class ParquetEvents:
             self.done += len(read)
             yield read
 
-    def batches(self, size: int) -> Iterator[Any]:
+    def batches(self, size: int) -> Iterator[pa.RecordBatch]:
         """All rows, in record batches of at most `size`."""
         return read_batches(self.dataset, self.columns, size, self.source.name)
 
@@ -53,9 +52,9 @@ def read_batches(dataset: ds.Dataset, columns: list[str] | None, size: int, name
         raise _unreadable(name, error) from None
 
 
-def table_chunks(batches: Iterable[Any], chunk: int, row: int = 0) -> Iterator[EventChunk]:
+def table_chunks(batches: Iterable[pa.RecordBatch], chunk: int, row: int = 0) -> Iterator[EventChunk]:
     """Record batches as chunks of at most `chunk` events, the first of which is row number `row`."""
-    held: list[Any] = []
+    held: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
         held.append(batch)
@@ -76,7 +75,7 @@ def _chunk(table: pa.Table, row: int) -> EventChunk:
     return EventChunk(table, table_ids(table), rows, None, [], lambda place: _row_text(table, place))
 
 
-def _chosen(schema: Any, columns: Collection[str]) -> list[str]:
+def _chosen(schema: pa.Schema, columns: Collection[str]) -> list[str]:
     """The columns to read; at least one, for a table without columns has no rows either."""
     chosen = [name for name in schema.names if name == "id" or name in columns]
     if not chosen:
@@ -85,7 +84,7 @@ def _chosen(schema: Any, columns: Collection[str]) -> list[str]:
     return chosen
 
 
-def _opened(source: InputSource) -> Any:
+def _opened(source: InputSource) -> ds.Dataset:
     dataset = _dataset(source)
     try:
         _check_names(dataset.schema)
@@ -94,7 +93,7 @@ def _opened(source: InputSource) -> Any:
     return dataset
 
 
-def _check_names(fields: Any) -> None:
+def _check_names(fields: Iterable[pa.Field]) -> None:
     """Check that names are text, also those of nested fields."""
     for field in fields:
         if field.name and pa.types.is_nested(field.type):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -180,7 +180,7 @@ class CsvPiece:
     """Records of a CSV file: their range in a file, or their text; and which of them."""
 
     names: tuple[str, ...]
-    types: dict[str, Any]
+    types: dict[str, pa.DataType]
     content: FileRange | bytes
     line: int  # of the beginning
     unclosed: bool
@@ -244,7 +244,7 @@ class ParquetPiece:
 
     name: str  # of the whole source
     parts: tuple[RowGroups, ...]
-    schema: Any
+    schema: pa.Schema
     columns: list[str] | None
     row: int  # of the first one
     begin: int  # of the rows to be read, counted in the row groups
@@ -324,7 +324,7 @@ def _table_pieces(parquet: ParquetEvents, sizes: PieceSizes) -> Iterator[CutPiec
         row += batch.num_rows
 
 
-def _window(batches: Iterable[Any], begin: int, end: int) -> Iterator[Any]:
+def _window(batches: Iterable[pa.RecordBatch], begin: int, end: int) -> Iterator[pa.RecordBatch]:
     """The rows from `begin` to `end`."""
     row = 0
     for batch in batches:

@@ -55,7 +55,11 @@ class EventSource:
     """The events of a batch by row. Each value is read once, however many evaluations ask for it."""
 
     def __init__(
-        self, events: Any, schema: Schema, ids: Sequence[str] | None = None, shared: SharedResults | None = None
+        self,
+        events: Sequence[Mapping[str, Any]] | pa.Table | pa.RecordBatch,
+        schema: Schema,
+        ids: Sequence[str] | None = None,
+        shared: SharedResults | None = None,
     ) -> None:
         check_batch(events)
         if isinstance(events, pa.RecordBatch):
@@ -112,7 +116,7 @@ class EventSource:
             found |= {row: value.reason for row in rows.tolist() if isinstance(value := known[row], _SchemaViolation)}
         return found
 
-    def column(self, path: str, rows: Rows) -> Any:
+    def column(self, path: str, rows: Rows) -> pa.Array:
         """An attribute as an Arrow array; SchemaError if its values do not fit the schema, or each other."""
         type_ = self._schema.type_of(path)
         target = None if type_ is None else _arrow_type(type_)
@@ -132,7 +136,7 @@ class EventSource:
                 "Hint: give it a type in the schema, or let the operator take one event at a time"
             ) from None
 
-    def table(self, paths: Sequence[str] | None, rows: Rows) -> Any:
+    def table(self, paths: Sequence[str] | None, rows: Rows) -> pa.Table:
         """Some attributes (None: all) of some events as an Arrow table, a column for each path."""
         names = self._stored.names(rows) if paths is None else paths
         # Arrow remembers how many rows there are only for what has been a column.

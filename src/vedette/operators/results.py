@@ -140,7 +140,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _not_structs(stored: Any, outputs: int) -> Failure:
+def _not_structs(stored: pa.DataType, outputs: int) -> Failure:
     return _wrong(f"gave values of {stored}, not structs of {outputs} fields")
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 import importlib.util
 import io
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
+from numpy.typing import NDArray
 
 from vedette.errors import FileError
 
@@ -90,38 +91,43 @@ def _days(flights: pa.Table) -> pa.Array:
     return pa.array(months.astype("datetime64[D]") + (day - 1).astype("timedelta64[D]"))
 
 
-def _ids(flights: pa.Table, days: pa.Array) -> Any:
+def _ids(flights: pa.Table, days: pa.Array) -> pa.ChunkedArray:
     """Ids such as UA1545-EWR-2013-01-01: an airline's flight number leaves an airport once a day."""
     names = pc.binary_join_element_wise(flights["carrier"], flights["flight"].cast(pa.string()), "")
     return pc.binary_join_element_wise(names, flights["origin"], days.cast(pa.string()), "-")
 
 
-def _hour_key(table: pa.Table) -> Any:
+def _hour_key(table: pa.Table) -> pa.ChunkedArray:
     return pc.binary_join_element_wise(table["origin"], table["time_hour"].cast(pa.int64()).cast(pa.string()), " ")
 
 
-def _struct(table: pa.Table, names: tuple[str, ...], places: Any, digits: int | None = None) -> pa.StructArray:
+def _struct(
+    table: pa.Table, names: tuple[str, ...], places: pa.Array | pa.ChunkedArray, digits: int | None = None
+) -> pa.StructArray:
     columns = [table[name] if digits is None else pc.round(table[name].cast(pa.float64()), digits) for name in names]
     return _taken(columns, names, places)
 
 
-def _destinations(airports: pa.Table, places: Any) -> pa.StructArray:
+def _destinations(airports: pa.Table, places: pa.Array | pa.ChunkedArray) -> pa.StructArray:
     place = pa.StructArray.from_arrays([_whole(airports[name]) for name in ("lon", "lat")], ["lon", "lat"])
     return _taken([airports["name"], place], ("name", "place"), places)
 
 
-def _taken(columns: list[Any], names: tuple[str, ...], places: Any) -> pa.StructArray:
+def _taken(
+    columns: Sequence[pa.Array | pa.ChunkedArray], names: tuple[str, ...], places: pa.Array | pa.ChunkedArray
+) -> pa.StructArray:
     """A struct of columns at some places; null for a missing place."""
-    places = _whole(places)
-    taken = [_whole(column).take(places) for column in columns]
-    return pa.StructArray.from_arrays(taken, list(names), mask=pc.is_null(places))
+    rows = _whole(places)
+    taken = [_whole(column).take(rows) for column in columns]
+    return pa.StructArray.from_arrays(taken, list(names), mask=pc.is_null(rows))
 
 
-def _whole(column: Any) -> Any:
+def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
-def hour_of_year(table: pa.Table) -> Any:
+def hour_of_year(table: pa.Table) -> NDArray[np.int64]:
     """The number of the hour in which each flight was to leave, local time, from 0 on New Year's midnight."""
     days = table["date"].to_numpy().astype("datetime64[D]")
-    return (days - np.datetime64("2013-01-01")).astype(np.int64) * 24 + table["hour"].to_numpy()
+    hours: NDArray[np.int64] = (days - np.datetime64("2013-01-01")).astype(np.int64) * 24 + table["hour"].to_numpy()
+    return hours

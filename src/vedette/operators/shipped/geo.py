@@ -52,7 +52,9 @@ def operators(settings: Mapping[str, Any]) -> Iterable[Operator]:
 def declared(places: NamedPlaces, location: tuple[str, ...]) -> list[Operator]:
     """The operators, for events whose location is in `location`."""
 
-    def measured(events: Any, place: Any, measure: Callable[[NamedPlace, Floats, Floats], NDArray[Any]]) -> Any:
+    def measured(
+        events: pa.Table, place: Any, measure: Callable[[NamedPlace, Floats, Floats], NDArray[Any]]
+    ) -> tuple[Floats, NDArray[np.bool_]]:
         """A measure of each event's point and its place; null where one of them is not known."""
         x, y = _points(events, location)
         known = (np.abs(x) <= 180) & (np.abs(y) <= 90)  # nothing is where there is no number
@@ -68,7 +70,7 @@ def declared(places: NamedPlaces, location: tuple[str, ...]) -> list[Operator]:
         time_limit=_UNWATCHED,
         check=lambda given: places.check(given[0], "locIn"),
     )
-    def inside(events: Any, place: Any) -> Any:
+    def inside(events: pa.Table, place: Any) -> Any:
         found, there = measured(events, place, NamedPlace.holds)
         return pa.array(found != 0, mask=~there)
 
@@ -79,7 +81,7 @@ def declared(places: NamedPlaces, location: tuple[str, ...]) -> list[Operator]:
         time_limit=_UNWATCHED,
         check=lambda given: _check_within(places, *given),
     )
-    def within(events: Any, place: Any, metres: Any) -> Any:
+    def within(events: pa.Table, place: Any, metres: Any) -> Any:
         found, there = measured(events, place, NamedPlace.metres)
         reach = _numbers(metres) if isinstance(metres, pa.Array | pa.ChunkedArray) else float(metres)
         return pa.array(found <= reach, mask=~there | np.isnan(reach))
@@ -92,7 +94,7 @@ def declared(places: NamedPlaces, location: tuple[str, ...]) -> list[Operator]:
         time_limit=_UNWATCHED,
         check=lambda given: places.check(given[0], "distanceFrom"),
     )
-    def distance(events: Any, place: Any) -> Any:
+    def distance(events: pa.Table, place: Any) -> Any:
         found, there = measured(events, place, NamedPlace.metres)
         return pa.array(found, mask=~there)
 
@@ -107,7 +109,7 @@ def _check_within(places: NamedPlaces, place: object, metres: object) -> None:
         raise ValueError("the second argument of locWithin is a number of metres, 0 or more")
 
 
-def _points(events: Any, location: tuple[str, ...]) -> tuple[Floats, Floats]:
+def _points(events: pa.Table, location: tuple[str, ...]) -> tuple[Floats, Floats]:
     """Longitudes and latitudes; NaN where there are none."""
     if len(location) == 2:
         longitude, latitude = (_numbers(events.column(path)) for path in location)

@@ -28,7 +28,7 @@ class ModelInput(NamedTuple):
     """An input of the model, and the attributes that it gets."""
 
     name: str
-    type: Any  # Arrow's
+    type: pa.DataType
     flat: bool  # one number for each event, and no list of features
     paths: Sequence[str]
 
@@ -157,7 +157,7 @@ def _features(taken: ModelInput, columns: Mapping[str, Any]) -> NDArray[Any]:
     return found[0] if taken.flat else np.stack(found, axis=1)
 
 
-def _feature(array: pa.Array, path: str, type_: Any) -> NDArray[Any]:
+def _feature(array: pa.Array, path: str, type_: pa.DataType) -> NDArray[Any]:
     is_words = is_text(array.type) or is_text_dictionary(array.type)
     is_number = pa.types.is_primitive(array.type) and not pa.types.is_temporal(array.type)
     if is_words != (type_ == pa.string()) or not (is_words or is_number or pa.types.is_decimal(array.type)):

@@ -37,7 +37,9 @@ def _words(text: str) -> str:
 _kept_words = lru_cache(_KEPT)(_words)
 
 
-def of_distinct(texts: Any, size: int, answer: Callable[[list[str]], NDArray[Any]]) -> Any:
+def of_distinct(
+    texts: pa.Array | pa.ChunkedArray | str | None, size: int, answer: Callable[[list[str]], NDArray[Any]]
+) -> pa.Array:
     """Apply a function to the words of each distinct text; null where there is none.
 
     `texts` is an array, or one text for all of `size` events.
