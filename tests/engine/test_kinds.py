@@ -37,9 +37,6 @@ BY_KIND = {
 }
 OF_A_SET = {"is_plain", "patterns", "wants"}  # other things have these names, too
 SETS = {"alone", "engine", "given", "subscriptions"}
-# Its database says of which kind each is: those that subscribe to offers are told by the market, which makes what an
-# offer meets durable along with the offer, and only a pattern has a machine to be shown.
-IN_THE_SERVICE = {"service/http/inspection_routes.py", "service/subscription_registry.py"}
 _WORDS = {*KINDS, *BY_KIND, *(f".{name}" for name in OF_A_SET), "kind ==", "kind !="}  # of modules worth a closer look
 
 
@@ -84,7 +81,7 @@ def asking() -> dict[str, list[str]]:
 
 
 def test_no_host_asks_which_kind_a_subscription_is() -> None:
-    assert {place: asked for place, asked in asking().items() if place not in IN_THE_SERVICE} == {}
+    assert asking() == {}
 
 
 @pytest.mark.parametrize(

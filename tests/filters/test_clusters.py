@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.code_space import Case, Predicate, batch_of, cases, table_of
 from tests.naive import naive_pairs
 from vedette.filters.clusters import DEFAULTS, Clusters
+from vedette.filters.kernels.cluster_pages import SLOTS
 from vedette.filters.scan import Scan
 from vedette.kernels.bundles import CodedBatch, PredicateTable
 
@@ -123,3 +124,12 @@ def test_pairs_stay_right_when_a_later_batch_has_many_more() -> None:
     oracle = Scan.build(table, 1, batch_of([[3]]))
     for rows in ([[50]], [[3]] * 500, [[4]], [[3], [4]] * 1000):
         assert _pairs(index, batch_of(rows)) == _pairs(oracle, batch_of(rows))
+
+
+def test_a_conjunction_may_have_more_predicates_than_a_page_has_slots() -> None:
+    """As a list of very many networks has: the search for equal ones once never ended."""
+    count = SLOTS + 1_000
+    table = table_of([[(0, 0, 3 * count - number) for number in range(count)], [(0, 5, 10)]])
+    batch = batch_of([[1], [7], [2 * count], [2 * count + 1], [3 * count], [-1]])
+    index = Clusters.build(table, 1, batch)
+    assert _pairs(index, batch) == _ones(index, batch) == [(0, 0), (1, 0), (1, 1), (2, 0), (3, 0)]

@@ -14,7 +14,7 @@ from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import FilterError, InputError, UnknownSubscription
 from vedette.filters import live as live_module
 from vedette.filters.live import LiveMatcher
-from vedette.filters.segment import Segment
+from vedette.filters.segment import Segment, SegmentContent
 from vedette.language.check import check
 from vedette.language.evaluate import evaluate
 from vedette.language.parser import parse
@@ -28,6 +28,7 @@ def _small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
     """Segments so small that every step of their life is seen."""
     monkeypatch.setattr(live_module, "SMALL", 6)
     monkeypatch.setattr(live_module, "MIDDLE", 20)
+    monkeypatch.setattr(live_module, "MOST_TESTS", 25)
 
 
 def random_text(random: Random) -> str:
@@ -274,3 +275,28 @@ def test_filters_that_never_match_do_not_after_a_merge_either() -> None:
         matcher.merge()
         assert list(matcher) == ["b"]
         assert matcher.match({"n": 1}) == []
+
+
+RANGES = " or ".join(f"f between {3 * number} and {3 * number + 1}" for number in range(200))
+LIST = ", ".join(str(3 * number) for number in range(200))
+
+
+@pytest.mark.parametrize("many", [f"n in ({LIST})", f"n not in ({LIST})", RANGES])
+def test_a_filter_with_very_many_tests_is_not_built_again_with_every_change(
+    many: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a list of 20,000 networks would cost everybody who subscribes afterwards a tenth of a second."""
+    built: list[int] = []
+    build = live_module.Segment.build
+
+    def counting(content: SegmentContent, **how: Any) -> Segment:
+        built.append(len(content.records.ids))
+        return build(content, **how)
+
+    monkeypatch.setattr(live_module.Segment, "build", counting)
+    live = Subscriptions(SCHEMA).live()
+    live.add("many", many)
+    for number in range(4):
+        live.add(str(number), f"n = {number}")
+    assert built[-4:] == [1, 2, 3, 4]
+    assert sorted(live.match({"n": 2, "f": 3.0})) == (["2"] if "n in" in many else ["2", "many"])

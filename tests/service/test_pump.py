@@ -12,7 +12,7 @@ import pytest
 from tests.service.running import published, settings_in
 from vedette.engine.stream import StreamMatcher
 from vedette.engine.subscriptions import Subscriptions
-from vedette.service import lane_flow
+from vedette.service import lane_flow, pump
 from vedette.service.errors import StoreFailed
 from vedette.service.service import Service
 from vedette.service.subscription_registry import SubscriptionRequest
@@ -168,3 +168,16 @@ def test_of_several_changes_between_two_events_the_last_one_counts(tmp_path: Pat
         engine = service.pump.engine("default")
         assert (first.subscription.id in engine, gone.subscription.id in engine, len(engine)) == (True, False, 1)
         assert service.outbox.counts(first.subscription.number).due == 1
+
+
+def test_a_long_list_of_networks_is_not_parsed_to_find_its_lane(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That happens in the thread that writes for everybody."""
+
+    def slow(text: str) -> Any:
+        raise AssertionError(f"parsed: {text}")
+
+    monkeypatch.setattr(pump, "parse", slow)
+    pump._calls.cache_clear()
+    assert not pump._calls("address in cidr ('10.0.0.0/8', '11.0.0.0/8') and not (x in (1, 2))")
+    with pytest.raises(AssertionError, match="parsed: cidr"):
+        pump._calls("cidr ('10.0.0.0/8')")  # somebody's operator

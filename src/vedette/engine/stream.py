@@ -198,7 +198,10 @@ class Stream:
         return self._state.forecaster.scores
 
     def progress(self, id_: str) -> MachineProgress:
-        """The progress of a pattern, taken quickly: another thread or process can draw it later."""
+        """The progress of a pattern, taken quickly: another thread or process can draw it later.
+
+        InputError for a subscription that is none, UnknownSubscription if there is none of this id.
+        """
         number, record = self._numbered(id_)
         standing = self._state.patterns.standing(number)
         if record.predict is None:
@@ -211,10 +214,12 @@ class Stream:
         return self.progress(id_).picture()
 
     def _numbered(self, id_: str) -> tuple[int, PatternRecord]:
-        self._present()  # the set may have changed since the last event
+        present = self._present()  # the set may have changed since the last event
         for number, record in self._state.patterns.patterns.items():
             if record.id == id_:
                 return number, record
+        if id_ in present:
+            raise no_machine(id_)
         raise UnknownSubscription(f"there is no pattern {id_!r}")
 
     def model(self) -> Model:
@@ -359,3 +364,10 @@ def _time(microseconds: int) -> dt.datetime | None:
 
 def _shown(value: object) -> str:
     return str(value) if isinstance(value, dt.timedelta) else reprlib.repr(value)
+
+
+def no_machine(id_: str) -> InputError:
+    """The error for a subscription whose machine is asked for, and that is not a pattern."""
+    return InputError(
+        f"{id_!r} is not a pattern, and only a pattern has a machine\nHint: a pattern has steps: [a = 1] ; [b = 2]"
+    )

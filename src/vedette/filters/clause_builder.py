@@ -155,6 +155,12 @@ class ClauseBuilder:
         self._known[id(column)] = column, entries
         return entries
 
+    @property
+    def tests(self) -> int:
+        """Number of intervals and values that columns are compared with, in all clauses."""
+        intervals = sum(len(entries.row) for columns in (self._keys, self._texts) for entries in columns.values())
+        return intervals + sum(len(keys) for entries in self._members.values() for keys in entries.sets)
+
     def clauses(self) -> Clauses:
         """The clauses added so far."""
         return Clauses(

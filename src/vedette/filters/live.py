@@ -31,6 +31,7 @@ from vedette.schema.columns import Column, ColumnData
 from vedette.schema.encode import encode
 
 SMALL, MIDDLE = 256, 16_384
+MOST_TESTS = 8_192  # of the small segment, which is built anew with every change: one filter may have many thousands
 _DEAD_SHARE = 0.25  # share of removed subscriptions in the large segment at which a merge is worth its cost
 
 
@@ -193,7 +194,7 @@ class LiveMatcher(BaseMatcher):
         for entry in new:
             self._draft.append(*entry)
         size = len(self._draft)
-        if size <= SMALL:
+        if size <= SMALL and self._draft.tests <= MOST_TESTS:
             self._new = LiveSegment(Segment.build(self._draft.drawn(), index=AT_ONCE), self._small_alive(size))
         else:
             self._settle(self._draft.drawn().keep(_mask(self._small_alive(size), size)))

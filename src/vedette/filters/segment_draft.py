@@ -40,6 +40,11 @@ class SegmentDraft:
     def __len__(self) -> int:
         return len(self.ids)
 
+    @property
+    def tests(self) -> int:
+        """Number of tests of all of them: a filter may have a few, or many thousands."""
+        return self._builder.tests
+
     def append(
         self, id_: str, when: str, form: NormalForm, subscriber: str | None, origin: Origin | None = None
     ) -> int:

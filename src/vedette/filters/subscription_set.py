@@ -34,6 +34,7 @@ from vedette.schema.schema import Schema
 
 Progress: TypeAlias = Callable[[str], None]
 SubscriptionKind: TypeAlias = Literal["filter", "operators", "pattern", "want"]
+OF_OFFERS: Final[frozenset[SubscriptionKind]] = frozenset({"want"})  # kinds that offers meet; events match all others
 _TIDY = 10_000  # removed subscriptions that are kept before the draft is rebuilt
 _BESIDE: Final = -1  # the ordinal of subscriptions that are not plain filters, which no index holds
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
-import ipaddress
 import math
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -16,6 +15,7 @@ import numpy as np
 
 from vedette.language import limits
 from vedette.language.hints import shortened
+from vedette.language.networks import canonical_network
 from vedette.language.syntax import Constant, Region
 from vedette.language.time_units import MICROSECONDS
 from vedette.schema import keys
@@ -66,7 +66,7 @@ def read_network(text: str) -> str:
     """A network in canonical notation; bits set after the prefix are dropped."""
     try:
         if "%" not in text:  # no zones: a network has none
-            return str(ipaddress.ip_network(text.strip(), strict=False))
+            return canonical_network(text.strip())
     except ValueError:
         pass
     raise ValueError(f"'{shortened(text)}' is not a network such as '10.0.0.0/8' or '2001:db8::/32'")

@@ -40,8 +40,8 @@ PLAIN: Final = ""  # the name of the lane of plain subscriptions
 LANES: Final = 16  # of a stream, for those that call operators; a tenant has one of them
 _PATIENCE: Final = 10.0  # seconds that an operator has to come back when the service ends
 
-# A name before a parenthesis, which most texts do not have.
-_MAY_CALL: Final = re.compile(r"(?:\b(?!(?:in|and|or|not)\b)\w+|`)\s*\(", re.IGNORECASE)
+# A name before a parenthesis, which most texts do not have; lists of networks may be very long.
+_MAY_CALL: Final = re.compile(r"(?:\b(?!(?:in|and|or|not)\b)(?!(?<=\bin )cidr\b)\w+|`)\s*\(", re.IGNORECASE)
 
 LookResult = TypeVar("LookResult")
 

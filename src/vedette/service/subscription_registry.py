@@ -19,7 +19,7 @@ from sqlalchemy.engine import Connection
 
 from vedette.errors import InputError
 from vedette.filters.pattern_records import Predict
-from vedette.filters.subscription_set import SubscriptionKind
+from vedette.filters.subscription_set import OF_OFFERS, SubscriptionKind
 from vedette.operators.registry import Operators
 from vedette.service import clock, signing, tickets
 from vedette.service.check_context import CheckContext
@@ -35,7 +35,7 @@ from vedette.service.stream_engine import EngineSubscription
 from vedette.service.tenants import ServiceStream, Streams, Tenant
 
 QUARANTINE: Final = ("quarantined", "quarantine_event", "quarantine_reason")  # columns
-WANTS: Final = subscriptions.c.kind == "want"  # those that meet offers
+WANTS: Final = subscriptions.c.kind.in_(OF_OFFERS)  # those that meet offers
 # Made once: to make a statement takes longer than to execute it.
 _INSERTED: Final = sa.insert(subscriptions).returning(subscriptions)
 _COUNTED: Final = sa.insert(counters)
@@ -95,7 +95,7 @@ class Subscription:
     @property
     def is_want(self) -> bool:
         """Whether it is a want, which meets offers and matches no events."""
-        return self.kind == "want"
+        return self.kind in OF_OFFERS
 
     def standing(self) -> EngineSubscription:
         """The subscription as the engine takes it."""

@@ -13,7 +13,7 @@ from vedette.kernels.bundles import PredicateTable
 from vedette.kernels.compile import kernel
 from vedette.kernels.growing_arrays import grown
 
-SLOTS = 16384  # slots of the hash that finds equal predicates; a page has at most a quarter as many
+SLOTS = 16384  # slots of the hash that finds equal predicates; a page has a quarter as many, or one conjunction
 MOST_PREDICATES = SLOTS // 4
 TOKENS_LAST = np.float32(4.0)
 
@@ -55,9 +55,9 @@ def with_room(pages: ClusterPages, entries: int, predicates: int) -> ClusterPage
 
 @kernel
 def predicate_slot(column: int, low: int, width: int) -> int:
-    """The hash slot at which the search for a predicate in the open page begins."""
+    """The hash by which a predicate is searched for in the open page."""
     mixed = np.int64(column) * 40503 + np.int64(low) * 2654435769 + np.int64(width) * 668265263
-    return (mixed ^ (mixed >> 17) ^ (mixed >> 31)) & (SLOTS - 1)
+    return mixed ^ (mixed >> 17) ^ (mixed >> 31)
 
 
 @kernel
@@ -75,6 +75,11 @@ def write_page(
     start = first_predicates(table, conjunctions)
     passing = weigh_all(table, conjunctions, start, frequencies, path, 1.0, np.empty(start[n], np.int32))
     column_of, low_of, width_of, slots = table.column, table.low, table.width, pages.slots
+    size = slots.shape[0]
+    while size < 2 * start[n]:
+        size *= 2
+    if size > slots.shape[0]:  # one conjunction with very many predicates: the search must always find a free slot
+        slots = np.full(size, -1, np.int32)
     kept = np.empty(start[n], np.int64)  # per kept predicate: its number in the table,
     share = np.empty(start[n], np.float32)  # the share of events that pass it,
     number = np.empty(start[n], np.int32)  # and its number among the distinct ones
@@ -92,7 +97,7 @@ def write_page(
             p = table.start[conjunctions[i]] + j - start[i]
             column = column_of[p]
             passed = passing[j] if column < ranks else TOKENS_LAST
-            slot = predicate_slot(column, low_of[p], width_of[p])
+            slot = predicate_slot(column, low_of[p], width_of[p]) & (size - 1)
             while True:
                 known = slots[slot]
                 if known < 0:
@@ -105,7 +110,7 @@ def write_page(
                 other = first_use[known]
                 if column_of[other] == column and low_of[other] == low_of[p] and width_of[other] == width_of[p]:
                     break
-                slot = (slot + 1) & (SLOTS - 1)
+                slot = (slot + 1) & (size - 1)
             uses[known] += 1
             # Insertion sort by selectivity: a handful of predicates.
             place = k

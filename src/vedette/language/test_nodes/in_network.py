@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import ipaddress
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Literal as OneOf
 
 from vedette.language.checked_tree import Atom, Part
 from vedette.language.constant_errors import refusal
+from vedette.language.networks import network_keys
 from vedette.language.render import render, string
 from vedette.language.subjects import SubjectNode
 from vedette.language.syntax import PER_CONSTANT, Evidence, Operand, Span, ValueTest, span_field
@@ -18,7 +18,7 @@ from vedette.language.three_valued import Truth, address_number
 from vedette.language.type_families import named
 from vedette.language.value_bounds import Values
 from vedette.language.valuesets import complement, of_intervals
-from vedette.schema.keys import LOWEST, above, ip_key
+from vedette.schema.keys import LOWEST, above
 from vedette.schema.types import Kind
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class InNetwork(ValueTest):
         if subject.type is not None and subject.type.kind not in (Kind.IP, Kind.STRING):
             checker.fail(f"{subject.name} is {named(subject.type.element)}, not an ip address", self.operand.span)
         for network in self.networks:
-            reason = refusal(ipaddress.ip_network, network)
+            reason = refusal(network_keys, network)
             if reason is not None:
                 checker.fail(reason, self.span, "write a network such as '10.0.0.0/8' or '2001:db8::/32'")
         return Atom(self, self, subject.elements(Kind.IP), subject.quantifier)
@@ -79,7 +79,7 @@ class InNetwork(ValueTest):
 
     def values(self, kind: Kind, positive: bool) -> Values:
         """One interval for each network, or the rest."""
-        inside: Values = of_intervals([_keys(text) for text in self.networks])
+        inside: Values = of_intervals([_interval(text) for text in self.networks])
         return inside if positive else complement(inside)
 
     def phrase(self) -> str:
@@ -87,11 +87,10 @@ class InNetwork(ValueTest):
         return f"in {' or '.join(self.networks[:_SHOWN])}"
 
 
-@functools.lru_cache(maxsize=4096)
-def _keys(text: str) -> tuple[bytes | None, bytes | None]:
-    network = ipaddress.ip_network(text)
-    low, last = ip_key(network[0]), ip_key(network[-1])
-    if low == last:
-        return low, above(Kind.IP, network[-1])
+def _interval(text: str) -> tuple[bytes | None, bytes | None]:
+    """The keys from the first address up to the one after the last; None where there is no bound."""
+    first, last = network_keys(text)
+    if first == last:  # as `=` has it
+        return first, above(Kind.IP, ipaddress.IPv6Address(last))
     following = int.from_bytes(last) + 1
-    return (low if low != LOWEST[Kind.IP] else None), (None if following >> 128 else following.to_bytes(16))
+    return (first if first != LOWEST[Kind.IP] else None), (None if following >> 128 else following.to_bytes(16))

@@ -16,6 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from vedette.engine.stream import no_machine
 from vedette.errors import InputError, NotSupported, UnknownSubscription
 from vedette.service.clock import iso
 from vedette.service.cover_report import Covering, SubscriptionCover
@@ -180,11 +181,6 @@ async def machine(id: str, here: CurrentContext, tenant: CurrentTenant) -> Machi
     """A pattern as states and steps, with the partial matches in every state now, and the probabilities to complete."""
     one = await run_in_threadpool(here.service.registry.get, tenant, id)
     here.service.rights.stream(tenant.name, "subscribe", one.stream)
-    if one.kind != "pattern":
-        raise InputError(
-            f"subscription {id!r} is a {one.kind}, and only a pattern has a machine\n"
-            "Hint: a pattern has steps: [a = 1] ; [b = 2]"
-        )
 
     def look(engine: StreamEngine) -> dict[str, Any]:  # no more than that: nothing is matched meanwhile
         return engine.progress(one.id).plain()
@@ -192,6 +188,8 @@ async def machine(id: str, here: CurrentContext, tenant: CurrentTenant) -> Machi
     try:
         progress = await asyncio.wrap_future(here.service.pump.look(one.stream, look, one.id))
     except UnknownSubscription:
+        if one.is_want:  # no events are matched with it
+            raise no_machine(id) from None
         raise NotFound(f"there is no subscription {id[:80]!r}") from None
     return MachineDescription(
         **await computed(here, tenant, "machine", one.stream, progress=progress, predict=one.predict)
