@@ -263,9 +263,23 @@ def test_a_folder_of_this_machine(tmp_path: Path) -> None:
     assert storage.names("a") == ["b"]
 
 
+def test_what_a_killed_process_left_of_a_snapshot_is_removed(tmp_path: Path) -> None:
+    storage = LocalStorage(tmp_path)
+    for left in (".x-1.new", "..x-1.new.abc"):
+        (tmp_path / "snapshots" / left / "plain").mkdir(parents=True)
+    for version in (ONE, mixed("[a = 1] ; [a = 2]")):
+        storage.keep(version.engine, f"snapshots/{version.version}")
+    storage.keep(ONE.engine, "snapshots/x-1")
+    assert sorted(path.name for path in (tmp_path / "snapshots").glob(".*")) == []
+    assert storage.open("snapshots/x-1").filters.match({"a": 1}) == ["s1"]
+
+
 def test_a_folder_that_hadoop_reaches(tmp_path: Path, spark: SparkSession) -> None:
     storage = RemoteStorage(spark, tmp_path.as_uri())
     _exercise(storage)
+    several = mixed("[a = 1] ; [a = 2]")
+    storage.keep(several.engine, "snapshots/y")
+    assert storage.open("snapshots/y").engine(several.engine.calling).version == several.engine.version
     ledger = CheckpointLedger.open(storage, FACTS, ONE, SparkLog.of(storage))
     ledger.begin(0, ONE)
     (tmp_path / "offsets").mkdir()

@@ -73,7 +73,7 @@ class MicroBatches:
         """Match the events of a micro-batch and hand the notifications to the sinks, in `STAGES`."""
         begin = time.perf_counter()
         with ExitStack() as ends:
-            micro = MicroBatch(self, events, number, self._use(number), ends)
+            micro = MicroBatch(self, events, number, ends)
             for stage in STAGES:
                 stage(micro)
         micro.report.total_s = time.perf_counter() - begin
@@ -85,15 +85,6 @@ class MicroBatches:
         if self._read is None:
             self._read = EventCounter(self.source, spark)
         return self._read
-
-    def _use(self, number: int | None) -> BatchVersion:
-        current = self.versions.current()
-        if self.ledger is None or number is None:
-            return BatchVersion.of(0, current, {})
-        self.report.step(number, "begun")
-        use = self.ledger.begin(number, current)
-        self.report.step(number, "in the ledger")
-        return use
 
     def origins(self, use: BatchVersion, spark: SparkSession) -> DataFrame | None:
         """The origins of subscriptions, if notifications have them; made once for every version."""
@@ -111,8 +102,9 @@ class MicroBatch:
     work: MicroBatches
     events: DataFrame
     number: int | None
-    use: BatchVersion  # written down before anything else: if it is run again, it is with this version
     ends: ExitStack  # what is to be done at its end, whatever happens
+    use: BatchVersion = field(init=False)
+    report: BatchReport = field(init=False)
     told: DataFrame | None = None  # the outcomes of patterns
     outcomes: DataFrame | None = None
     came: row_counters.PassCounter = field(default_factory=row_counters.PassCounter)
@@ -120,9 +112,8 @@ class MicroBatch:
     shared: bool = False  # outcomes are kept, because they are read more than once
 
     def __post_init__(self) -> None:
-        use, pipeline, ledger = self.use, self.work.pipeline, self.work.ledger
-        self.report = BatchReport(self.number, use.version, len(use.engine), use.again, set_aside=use.set_aside)
-        self.batch = Batch(pipeline.name, self.number, "" if ledger is None else ledger.stream)
+        ledger = self.work.ledger
+        self.batch = Batch(self.work.pipeline.name, self.number, "" if ledger is None else ledger.stream)
         self.spark = self.events.sparkSession
 
     @contextmanager
@@ -137,6 +128,20 @@ class MicroBatch:
         if self.outcomes is None:
             raise RuntimeError("a stage came before those that it needs")
         return self.outcomes
+
+
+def write_down_version(micro: MicroBatch) -> None:
+    """Write down which version of the subscriptions it uses; if it began before, it is the one that it began with."""
+    work, number = micro.work, micro.number
+    current = work.versions.current()
+    if work.ledger is None or number is None:
+        micro.use = BatchVersion.of(0, current, {})
+    else:
+        work.report.step(number, "begun")
+        micro.use = work.ledger.begin(number, current)
+        work.report.step(number, "in the ledger")
+    use = micro.use
+    micro.report = BatchReport(number, use.version, len(use.engine), use.again, set_aside=use.set_aside)
 
 
 def watch_operators(micro: MicroBatch) -> None:
@@ -234,6 +239,7 @@ def settle(micro: MicroBatch) -> None:
 
 
 STAGES: Final[tuple[Callable[[MicroBatch], None], ...]] = (
+    write_down_version,
     watch_operators,
     follow_patterns,
     match_events,

@@ -122,8 +122,9 @@ class LocalStorage:
         folder = self._root / name
         if parts_of(folder):
             return
+        for left in folder.parent.glob(f".*{folder.name}.*"):  # by a process that was killed
+            shutil.rmtree(left, ignore_errors=True)
         beside = folder.with_name(f".{folder.name}.new")
-        shutil.rmtree(beside, ignore_errors=True)  # left by a process that was killed
         engine.save(beside)
         for path in (*beside.rglob("*"), beside):
             _to_disk(path)
