@@ -14,7 +14,7 @@ from benchmarks.clock import seconds
 from benchmarks.coding import encode_subscriptions
 from benchmarks.indexes import CHECKED, SAMPLE, head
 from benchmarks.workloads import WORKLOADS
-from vedette.filters.indexes import index_class
+from vedette.filters.index import index_class
 from vedette.filters.kernels.match_rows import MatchRows
 from vedette.filters.matcher import Matcher
 

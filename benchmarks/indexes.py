@@ -18,8 +18,7 @@ from benchmarks import clock
 from benchmarks.clock import seconds
 from benchmarks.coding import CodedSubscriptions, encode_subscriptions
 from benchmarks.workloads import WORKLOADS, Workload
-from vedette.filters.index import Index
-from vedette.filters.indexes import index_class
+from vedette.filters.index import Index, index_class
 from vedette.filters.kernels.scan import scan
 from vedette.filters.scan import pad
 from vedette.kernels.bundles import CodedBatch, ConjunctionPairs

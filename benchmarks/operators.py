@@ -28,8 +28,8 @@ from vedette.operators.bindings import Row
 from vedette.operators.evaluation import Evaluation
 from vedette.operators.event_sources import EventSource
 from vedette.operators.matcher import OperatorMatcher
+from vedette.operators.operator_plan import PLANNERS
 from vedette.operators.operator_runner import OperatorRunner
-from vedette.operators.planners import PLANNERS
 from vedette.operators.registry import Operators
 
 _LEARNERS = ("suborder", "adaptive")

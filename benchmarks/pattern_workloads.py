@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vedette.filters.pattern_records import PatternRecord, Predict
+from vedette.filters.subscription_records import PatternRecord, Predict
 from vedette.operators.calling import Calling
 from vedette.patterns.event_batch import PatternBatch
 from vedette.patterns.graph import Graph

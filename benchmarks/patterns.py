@@ -20,7 +20,7 @@ from benchmarks.pattern_workloads import IRRELEVANT, UNCAPPED, Sequences, Stream
 from benchmarks.tables import short, table
 from experiments.muthusamy import heat_waves, logins
 from experiments.muthusamy.output import Missing
-from vedette.filters.pattern_records import PatternRecord, Predict
+from vedette.filters.subscription_records import PatternRecord, Predict
 from vedette.patterns.event_batch import PatternBatch
 from vedette.patterns.kernels import runs
 from vedette.patterns.matcher import PatternMatcher

@@ -15,7 +15,7 @@ from tests.plugin_packages import installed, made_up
 from vedette import plugins
 from vedette.dialects import registry
 from vedette.errors import InputError
-from vedette.filters.indexes import index_class, names
+from vedette.filters.index import index_class, names
 from vedette.plugins import INDEXES
 
 CODE = """
@@ -108,7 +108,7 @@ def refuse(**_): raise AssertionError("all that is installed was looked through"
 importlib.metadata.entry_points = refuse
 subscriptions = vd.Subscriptions({"n": "int"})
 subscriptions.add("s", {"n": [1]}, dialect="eventbridge")
-from vedette.filters.indexes import index_class
+from vedette.filters.index import index_class
 index_class("clusters"), index_class("scan")
 assert not {"vedette.filters.tree", "vedette.dialects.sigma"} & set(sys.modules)
 """

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 import vedette as vd
 from vedette.covering.box_decision import DecisionMethod, decide
-from vedette.filters.indexes import DEFAULT, names
+from vedette.filters.index import DEFAULT, names
 from vedette.filters.matcher import Matcher
 from vedette.meeting.direction import DIRECTIONS
 from vedette.spark.warm_up import warm_up

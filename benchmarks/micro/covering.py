@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks import clock
-from vedette.covering.box_decision import BoxDecision, decide
-from vedette.covering.conflict_table import ConflictTable
-from vedette.covering.paper_algorithm import algorithm_4
+from experiments.ouksel.paper_algorithm import algorithm_4
+from vedette.covering.box_decision import BoxDecision, ConflictTable, decide
 
 SIDE = 10_000
 Random = np.random.Generator

@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks import clock
 from benchmarks.clock import seconds
-from vedette.filters.probes import ProbeTable
+from vedette.filters.probes.probe_table import ProbeTable
 from vedette.language.normalform import TextProbe
 from vedette.schema.columns import Column, TextColumn
 from vedette.schema.types import STRING

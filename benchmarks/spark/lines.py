@@ -15,8 +15,8 @@ from benchmarks.spark import data
 from benchmarks.spark.plan import Plan
 from benchmarks.spark.result import Ratio, Result
 from benchmarks.spark.timing import in_turns
+from vedette.io.byte_sources import Lines
 from vedette.io.jsonl_events import json_chunks
-from vedette.io.text_lines import Lines
 from vedette.spark.engines import Sent
 from vedette.spark.lines import match_rows, rows_before
 from vedette.spark.readers import LineReader

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from experiments.liu.workload import Workload
 from vedette.operators.kernels.plan_block import V_ID, V_MADE, PlanBlock, PlanProblem, build, copies
 from vedette.operators.kernels.plan_moves import FIRST, advance, begin
-from vedette.operators.planners import planner_number, problem
+from vedette.operators.operator_plan import planner_number, problem
 from vedette.operators.suborder import chain_order
 
 PATH = "suborder, path"  # the paper's order of chains

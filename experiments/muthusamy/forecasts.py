@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.pattern_workloads import Sequences, Stream
+from experiments.muthusamy.forecast_evaluation import outcomes, probabilities
 from experiments.report.findings import Figure, Finding, compared, partly
 from experiments.report.plots import finish, panels
 from experiments.report.tracking import track
-from vedette.filters.pattern_records import PatternRecord, Predict
-from vedette.patterns.forecasts.forecast_evaluation import outcomes, probabilities
+from vedette.filters.subscription_records import PatternRecord, Predict
 from vedette.patterns.forecasts.model import Model, train
 from vedette.patterns.forecasts.probability_table import ForecastSettings, Mode
 from vedette.patterns.matcher import PatternMatcher

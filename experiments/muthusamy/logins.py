@@ -15,13 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from experiments.muthusamy.calibration_plot import calibration_plot
+from experiments.muthusamy.forecast_evaluation import outcomes, probabilities
 from experiments.muthusamy.output import shared
 from experiments.report.findings import Figure, Finding, beyond
 from experiments.report.plots import style
-from vedette.filters.pattern_records import PatternRecord, Predict
-from vedette.patterns.forecasts.forecast_evaluation import outcomes, probabilities
+from vedette.filters.subscription_records import PatternRecord, Predict
 from vedette.patterns.forecasts.model import train
-from vedette.patterns.forecasts.plot import calibration_plot
 from vedette.patterns.forecasts.probability_table import ForecastSettings
 from vedette.patterns.forecasts.score import Score
 from vedette.patterns.matcher import PatternMatcher

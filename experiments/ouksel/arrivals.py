@@ -15,8 +15,7 @@ import numpy as np
 
 from benchmarks.micro.covering import Question
 from experiments.ouksel.workload import as_filter
-from vedette.covering.box_decision import DecisionMethod, decide
-from vedette.covering.conflict_table import ConflictTable
+from vedette.covering.box_decision import ConflictTable, DecisionMethod, decide
 from vedette.covering.cover_set import CoveringSet
 
 ERROR = 1e-6

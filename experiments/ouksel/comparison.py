@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from itertools import product
 
 from experiments.ouksel.arrivals import ERROR, GUESSES, Growing, covering_set, questions
+from experiments.ouksel.paper_algorithm import algorithm_4
 from experiments.ouksel.timing import timed
 from experiments.ouksel.workload import SETTINGS, Setting, subscriptions
 from experiments.report.tables import clocked
 from experiments.report.tracking import track
 from vedette.covering.box_decision import decide
-from vedette.covering.paper_algorithm import algorithm_4
 
 PRINTED = {10: ("15 %", "< 10 %"), 15: ("15 %", "< 10 %"), 20: ("< 50 %", "33 %")}  # pairwise and group, at 5,000
 

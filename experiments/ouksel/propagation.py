@@ -19,7 +19,7 @@ from experiments.ouksel.scenarios import extreme_non_cover
 from experiments.report.findings import Figure, Finding, compared
 from experiments.report.plots import COLOURS, below, finish, panels
 from experiments.report.tracking import track
-from vedette.covering.sampling import found_along_path, guess
+from vedette.covering.box_decision import found_along_path, guess
 
 GAP = 0.02  # of the box: the probability that a guess finds a point that is not covered
 _NEVER = 1e-300  # an error that more guesses are needed for than any of GUESSES

@@ -9,14 +9,12 @@ from itertools import product
 import numpy as np
 
 from benchmarks.micro.covering import Question
+from experiments.ouksel.paper_algorithm import algorithm_4
 from experiments.ouksel.scenarios import ANYWHERE, FROM_A_SIDE, NON_COVER, REDUNDANT, Make, needed
 from experiments.ouksel.timing import timed
 from experiments.report.tables import clocked
 from experiments.report.tracking import track
-from vedette.covering.box_decision import decide
-from vedette.covering.conflict_table import minimized_cover_set
-from vedette.covering.paper_algorithm import algorithm_4
-from vedette.covering.sampling import guesses_needed, witness_probability
+from vedette.covering.box_decision import decide, guesses_needed, minimized_cover_set, witness_probability
 
 ERROR = 1e-10
 REDUNDANT_COVERING, NON_COVERING = "redundant covering", "non-cover"

@@ -20,7 +20,7 @@ import numpy as np
 
 from benchmarks.micro import covering as anywhere
 from benchmarks.micro.covering import SIDE, Question, Random
-from vedette.covering.conflict_table import ConflictTable
+from vedette.covering.box_decision import ConflictTable
 
 Boxes = tuple[ConflictTable, ConflictTable]
 REACH = 0.7  # of the box, from one of its sides

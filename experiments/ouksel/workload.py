@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vedette.covering.conflict_table import ConflictTable
+from vedette.covering.box_decision import ConflictTable
 
 VALUES = 10_000
 _CENTRE, _WIDTH, _DEVIATION = 300.0, 2_000.0, 500.0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.micro.covering import SCENARIOS, run
-from vedette.covering.conflict_table import conflict_table, covering_alone
+from vedette.covering.box_decision import conflict_table, covering_alone
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

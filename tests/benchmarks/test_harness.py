@@ -19,7 +19,7 @@ from benchmarks.report import Report
 from benchmarks.visits import bound
 from benchmarks.workloads import WORKLOADS
 from vedette.engine.subscriptions import Subscriptions
-from vedette.filters.indexes import index_class
+from vedette.filters.index import index_class
 from vedette.kernels.bundles import CodedBatch, ConjunctionPairs
 
 

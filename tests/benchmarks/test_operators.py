@@ -14,7 +14,7 @@ from benchmarks.__main__ import main
 from benchmarks.operator_workloads import LONG_BORDER, NEAR, SERVICE, SHIPPED, WORKLOADS, Flights
 from benchmarks.operators import Known, Sizes, measure
 from vedette.operators.matcher import OperatorMatcher
-from vedette.operators.planners import PLANNERS
+from vedette.operators.operator_plan import PLANNERS
 
 TINY = Sizes(subscriptions=60, events=30, turns=1)
 

@@ -14,7 +14,7 @@ import yaml
 
 from tests.cli.session import EVENTS, PAIRS, SUBSCRIPTIONS, files_in, pairs, vedette, write_lines
 from vedette.engine import slicing
-from vedette.filters.indexes import names
+from vedette.filters.index import names
 from vedette.io import chunk_stepper
 
 

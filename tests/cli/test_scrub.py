@@ -12,8 +12,7 @@ import pytest
 from benchmarks.damage.__main__ import flipped
 from benchmarks.damage.flips import flip_in_file
 from tests.cli.session import vedette
-from vedette.engine.stream import StreamMatcher
-from vedette.engine.subscriptions import Subscriptions
+from vedette.engine.subscriptions import StreamMatcher, Subscriptions
 from vedette.operators.statistics import Statistics
 from vedette.patterns.forecasts.model import Model
 

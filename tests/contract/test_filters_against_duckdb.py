@@ -9,7 +9,7 @@ import pytest
 from tests.contract.random_filters import AT_ONCE, EVENTS, SCHEMA, Filter, events, random_filters
 from tests.vetoes import everywhere
 from vedette.engine.subscriptions import Subscriptions
-from vedette.filters.indexes import names
+from vedette.filters.index import names
 
 
 @pytest.fixture(scope="module")

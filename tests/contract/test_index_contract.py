@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from tests.code_space import Case, batch_of, cases, table_of
 from tests.naive import naive_pairs
 from tests.plugin_packages import installed, of_page
-from vedette.filters.index import Index
-from vedette.filters.indexes import index_class, names
+from vedette.filters.index import Index, index_class, names
 from vedette.kernels.bundles import MISSING, CodedBatch, ConjunctionPairs, PredicateTable
 
 

@@ -14,13 +14,14 @@ import pytest
 
 from tests.filters.test_live import SCHEMA, Mirror, random_event, random_text
 from tests.vetoes import everywhere, random_exceptions
+from vedette.covering.live import LiveCoveringMatcher
 from vedette.covering.matcher import CoveringMatcher
 from vedette.engine.engine import Engine
 from vedette.engine.live import LiveEngine
 from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import SnapshotError
 from vedette.filters import live as live_module
-from vedette.filters.indexes import names
+from vedette.filters.index import names
 from vedette.filters.live import LiveMatcher
 from vedette.filters.matcher import Matcher
 from vedette.filters.segment import SegmentContent
@@ -184,7 +185,7 @@ def test_covered_ones_on_a_level_of_their_own(index: str, tmp_path: Path) -> Non
     assert found(Matcher.of(replace(matcher.segment, index=in_levels), matcher.schema), given) == right
     matcher.save(tmp_path / "kept")
     assert found(CoveringMatcher.open(tmp_path / "kept"), given) == right
-    live = matcher.live()
+    live = LiveCoveringMatcher.of(matcher)
     for number in range(0, 50, 3):
         live.remove(f"s{number}")
         del texts[f"s{number}"]

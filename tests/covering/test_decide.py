@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from experiments.ouksel.paper_algorithm import algorithm_4
 from tests.covering.grid_oracle import Question, covered, is_witness, question, random_question
-from vedette.covering.box_decision import DecisionMethod, decide
-from vedette.covering.conflict_table import (
+from vedette.covering.box_decision import (
+    DecisionMethod,
     conflict_table,
     covered_by,
     covering_alone,
+    decide,
     has_polyhedron_witness,
     minimized_cover_set,
 )
@@ -21,7 +23,6 @@ from vedette.covering.kernels.cover_paper import conflict_table as table_of
 from vedette.covering.kernels.cover_paper import minimized
 from vedette.covering.kernels.cover_rows import DenseBox, DenseBoxes
 from vedette.covering.order_labels import HIGHEST, LOWEST
-from vedette.covering.paper_algorithm import algorithm_4
 from vedette.errors import InputError
 
 SEEDS = range(30)  # of a hundred questions each

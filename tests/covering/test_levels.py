@@ -11,8 +11,7 @@ import pytest
 from tests.filters.test_live import SCHEMA, random_event, random_text
 from vedette.covering.coverage import cover_all, plan_of
 from vedette.covering.gates import select
-from vedette.covering.level_index import LevelIndex
-from vedette.covering.speed_trials import FLAT, IN_LEVELS, SpeedTrials
+from vedette.covering.level_index import FLAT, IN_LEVELS, LevelIndex, SpeedTrials
 from vedette.engine.subscriptions import Subscriptions
 from vedette.filters.segment import Segment
 from vedette.kernels.bundles import CodedBatch, ConjunctionPairs

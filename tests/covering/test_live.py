@@ -30,7 +30,7 @@ def _small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def live(start: Subscriptions, index: str = "clusters") -> LiveCoveringMatcher:
-    return CoveringMatcher.compile(start, index).live()
+    return LiveCoveringMatcher.of(CoveringMatcher.compile(start, index))
 
 
 def same(matcher: LiveCoveringMatcher, mirror: Mirror, random: Random) -> None:
@@ -221,7 +221,7 @@ def test_from_a_snapshot(tmp_path: Any) -> None:
     mirror, random = Mirror(), Random(6)
     for id_ in made:
         mirror.put(id_, made.text(id_))
-    with opened.live() as matcher:
+    with LiveCoveringMatcher.of(opened) as matcher:
         assert matcher.covered == opened.covered
         for id_ in list(made)[::2]:
             matcher.remove(id_)

@@ -18,8 +18,7 @@ from tests.contract import random_filters as all_types
 from tests.filters.test_live import SCHEMA as SMALL_SCHEMA
 from tests.filters.test_live import random_event, random_text
 from tests.language.random_filters import FILTERS, SCHEMA, random_events
-from vedette.covering.breadth import breadth
-from vedette.covering.coverage import CoverDecisions, cover_all
+from vedette.covering.coverage import CoverDecisions, breadth, cover_all
 from vedette.covering.matcher import CoveringMatcher
 from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import FilterError, InputError, NotSupported, SnapshotError, UnknownSubscription

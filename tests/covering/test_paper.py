@@ -8,24 +8,22 @@ import numpy as np
 import pytest
 
 from benchmarks.micro.covering import extreme_non_cover, redundant_covering
+from experiments.ouksel.paper_algorithm import algorithm_4
 from tests.covering.grid_oracle import Question, covered, is_witness, question
-from vedette.covering.box_decision import decide
-from vedette.covering.conflict_table import (
+from vedette.covering.box_decision import (
     conflict_table,
     covered_by,
     covering_alone,
-    has_polyhedron_witness,
-    minimized_cover_set,
-)
-from vedette.covering.order_labels import HIGHEST, LOWEST
-from vedette.covering.paper_algorithm import algorithm_4
-from vedette.covering.sampling import (
+    decide,
     error_after,
     found_along_path,
     guess,
     guesses_needed,
+    has_polyhedron_witness,
+    minimized_cover_set,
     witness_probability,
 )
+from vedette.covering.order_labels import HIGHEST, LOWEST
 
 TABLE_3 = question([(830, 870), (1003, 1006)], [[(820, 850), (1001, 1007)], [(840, 880), (1002, 1009)]])
 TABLE_6 = question([(830, 890), (1003, 1006)], [[(820, 850), (1002, 1009)], [(840, 870), (1001, 1007)]])

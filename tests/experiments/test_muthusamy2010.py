@@ -12,7 +12,7 @@ from experiments import muthusamy2010
 from experiments.muthusamy import forecasts, full_model, heat_waves, logins, matching, output
 from experiments.muthusamy.full_model import FullModel
 from experiments.report.running import run
-from vedette.filters.pattern_records import Predict
+from vedette.filters.subscription_records import Predict
 
 _HOT, _WARM = 90.0, 75.0
 

@@ -13,8 +13,7 @@ from experiments import ouksel2006
 from experiments.ouksel import arrivals, comparison, extreme, many, propagation, reduction, scenarios, workload
 from experiments.ouksel.workload import Setting
 from vedette import Subscriptions
-from vedette.covering.box_decision import BoxDecision, decide
-from vedette.covering.sampling import found_along_path
+from vedette.covering.box_decision import BoxDecision, decide, found_along_path
 
 
 def _questions(make: Callable[..., Question], *how: float) -> list[Question]:

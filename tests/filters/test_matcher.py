@@ -18,7 +18,7 @@ from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import FilterError, InputError, SchemaError, UnknownSubscription
 from vedette.filters import subscription_view as view_module
 from vedette.filters.explain import FilterExplanation
-from vedette.filters.indexes import names
+from vedette.filters.index import names
 from vedette.filters.matcher import Matcher
 from vedette.filters.segment import Segment
 from vedette.filters.subscription_table import SubscriptionTable

@@ -7,7 +7,7 @@ import pytest
 from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import FilterError, InputError, NotSupported, UnknownSubscription
 from vedette.filters import subscription_set as module
-from vedette.filters.pattern_records import PatternRecord, Predict
+from vedette.filters.subscription_records import PatternRecord, Predict
 
 RISING = "[n = 1] ; [n = 2]"
 

@@ -12,10 +12,9 @@ import pytest
 from benchmarks.damage.flips import Flips, snapshot_flips
 from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import DamageError, SnapshotError
-from vedette.filters.checksums import BLOCK
-from vedette.filters.indexes import names
+from vedette.filters.index import names
 from vedette.filters.matcher import Matcher
-from vedette.filters.snapshot_files import snapshot_damages
+from vedette.filters.snapshot_files import BLOCK, snapshot_damages
 from vedette.schema.schema import Schema
 
 SCHEMA = Schema.of(

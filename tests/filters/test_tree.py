@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from experiments.aguilera.growing_tree import GrowingTree
 from tests.code_space import Case, batch_of, cases, table_of
 from tests.naive import naive_pairs
 from vedette.errors import InputError, SnapshotError, UnknownSubscription
-from vedette.filters.tree import GrowingTree, MatchingTree, TreeOptions
+from vedette.filters.tree import MatchingTree, TreeOptions
 from vedette.kernels.bundles import CodedBatch, ConjunctionPairs
 
 SWITCHES = [

@@ -18,7 +18,7 @@ from vedette.engine.engine import Engine
 from vedette.engine.live import LiveEngine
 from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import FilterError
-from vedette.filters.indexes import names
+from vedette.filters.index import names
 from vedette.filters.live import LiveMatcher
 from vedette.filters.matcher import Matcher
 from vedette.filters.snapshot_files import MANIFEST, WITH_VETOES

@@ -11,11 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 from vedette.errors import InputError, SnapshotError
-from vedette.io import backtest_counts, backtest_samples
-from vedette.io.backtest_counts import NO_DAY, UNTIMED, DayCounts, day_text, days_of
+from vedette.io import backtest_samples, backtest_tally
 from vedette.io.backtest_output import moment_text
 from vedette.io.backtest_samples import BacktestSample
-from vedette.io.backtest_tally import KINDS, BacktestRows, BacktestTally
+from vedette.io.backtest_tally import KINDS, NO_DAY, UNTIMED, BacktestRows, BacktestTally, DayCounts, day_text, days_of
 from vedette.patterns.forecasts.score import Score
 
 IDS = ["a", "b", "c", "d"]
@@ -64,7 +63,7 @@ def counts_of(tally: BacktestTally) -> dict[tuple[str, int, str], int]:
 def crowded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """With and without sizes that make a few rows many."""
     if request.param:
-        monkeypatch.setattr(backtest_counts, "_DENSE", 0)
+        monkeypatch.setattr(backtest_tally, "_DENSE", 0)
         monkeypatch.setattr(backtest_samples, "_FEW", 3)
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from tests.io.event_chunks import dicts_of
 from vedette.errors import FileError
+from vedette.io.byte_sources import split
 from vedette.io.events import EventChunk, read_events
-from vedette.io.text_lines import split
 from vedette.schema.columns import Column
 from vedette.schema.encode import encode
 from vedette.schema.schema import Schema

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from vedette.filters.pattern_records import Predict
+from vedette.filters.subscription_records import Predict
 from vedette.io.loading import load_rows
 from vedette.io.subscription_problems import BadSubscriptions
 from vedette.io.subscriptions import read_subscriptions

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.session import files_in
-from vedette.io import meeting_output
-from vedette.io.meeting_output import write_meetings
+from vedette.io import meeting_files
+from vedette.io.meeting_files import write_meetings
 
 ODD = ["p1", 'quo"ted', "back\\slash", "línea\n", "😀", "\x01"]
 
@@ -31,7 +31,7 @@ def table(*, ranked: bool) -> pa.Table:
 @pytest.mark.parametrize("slice_", [1 << 20, 7])
 @pytest.mark.parametrize("ranked", [False, True])
 def test_json_lines(tmp_path: Path, ranked: bool, slice_: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(meeting_output, "_SLICE", slice_)
+    monkeypatch.setattr(meeting_files, "_SLICE", slice_)
     expected = table(ranked=ranked)
     chunked = pa.concat_tables([expected.slice(0, 3), expected.slice(3)])
     write_meetings(chunked, str(tmp_path / "out.jsonl"), "jsonl")

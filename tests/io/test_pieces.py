@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tests.io.event_chunks import table_of
 from tests.io.test_any_bytes import contents
 from vedette.errors import FileError, InputError
-from vedette.io import byte_sources, csv_records, pieces, text_lines
+from vedette.io import byte_sources, csv_records, pieces
 from vedette.io.chunks import EventChunk, RejectedRow
 from vedette.io.events import read_events
 from vedette.io.pieces import CutPiece, LineCount, PieceSizes, cut
@@ -80,8 +80,8 @@ def small(block: int, longest: int) -> Iterator[None]:
     """Files are read in small blocks; what is long is not so long."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(byte_sources, "BLOCK", block)
-        patch.setattr(text_lines.whole_lines, "__defaults__", (longest,))
-        patch.setattr(text_lines.split, "__defaults__", (longest,))
+        patch.setattr(byte_sources.whole_lines, "__defaults__", (longest,))
+        patch.setattr(byte_sources.split, "__defaults__", (longest,))
         patch.setattr(csv_records.split_records, "__defaults__", (longest,))
         yield
 

@@ -13,10 +13,10 @@ from tests.operators.oracle import Oracle
 from tests.seeds import some
 from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import FilterError
-from vedette.filters.indexes import names
+from vedette.filters.index import names
 from vedette.operators.matcher import OperatorMatcher
 from vedette.operators.operator import operator
-from vedette.operators.planners import PLANNERS
+from vedette.operators.operator_plan import PLANNERS
 from vedette.operators.registry import Operators
 from vedette.schema.schema import Schema
 

@@ -9,8 +9,7 @@ import pytest
 
 from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import UnknownSubscription
-from vedette.operators.explain import explain_operators
-from vedette.operators.explanation import OperatorExplanation
+from vedette.operators.explain import OperatorExplanation, explain_operators
 from vedette.operators.matcher import OperatorMatcher
 from vedette.operators.operator import Operator, operator
 from vedette.operators.registry import Operators

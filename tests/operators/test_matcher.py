@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from vedette.engine.stream import StreamMatcher
-from vedette.engine.subscriptions import Subscriptions
+from vedette.engine.subscriptions import StreamMatcher, Subscriptions
 from vedette.errors import InputError
 from vedette.operators.calling import Calling
 from vedette.operators.explain import explain_operators

@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from vedette.engine.stream import StreamMatcher
-from vedette.engine.subscriptions import Subscriptions
+from vedette.engine.subscriptions import StreamMatcher, Subscriptions
 from vedette.errors import FileError, InputError
 from vedette.operators.matcher import OperatorMatcher
 from vedette.operators.operator import Operator, operator

@@ -13,8 +13,7 @@ from vedette.operators.calling import Calling
 from vedette.operators.operator import operator
 from vedette.operators.operator_report import OperatorReporter, absorb
 from vedette.operators.registry import Operators
-from vedette.operators.statistics import Statistics
-from vedette.operators.statistics_delta import StatisticsDelta
+from vedette.operators.statistics import Statistics, StatisticsDelta
 
 
 @operator(reads=("n",), time_limit=None, cost=1.0)

@@ -17,7 +17,7 @@ from tests.patterns.test_against_oracle import TYPES, completions
 from tests.seeds import some
 from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import FilterError
-from vedette.filters.pattern_records import PatternRecord, Predict
+from vedette.filters.subscription_records import PatternRecord, Predict
 from vedette.operators.calling import Calling
 from vedette.operators.operator import operator
 from vedette.operators.registry import Operators

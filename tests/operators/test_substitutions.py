@@ -15,8 +15,8 @@ from vedette.language.ast import Call
 from vedette.language.check import check
 from vedette.language.evaluate import truth, value_of
 from vedette.language.parser import parse
-from vedette.operators.alternatives import Alternative, alternatives
 from vedette.operators.bindings import BindingTable, OutputPattern, joined
+from vedette.operators.predicate_numbering import Alternative, alternatives
 from vedette.operators.values import key
 from vedette.operators.variable_constraints import evaluated
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.overlay.grid_cover import SCHEMA
 from vedette.overlay.broker import Broker, BrokerNotification
-from vedette.overlay.cover import ExactCover
+from vedette.overlay.forwarding import ExactCover
 from vedette.overlay.nats_links import NatsLinks
 from vedette.overlay.node import BrokerNode
 

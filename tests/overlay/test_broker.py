@@ -6,10 +6,8 @@ import pytest
 
 from tests.overlay.grid_cover import SCHEMA
 from vedette.errors import FilterError, InputError, NotSupported, SchemaError, UnknownSubscription
-from vedette.overlay.broker import Broker, BrokerEffects
-from vedette.overlay.cover import ExactCover
-from vedette.overlay.digests import digest
-from vedette.overlay.duplicate_filter import DuplicateFilter
+from vedette.overlay.broker import Broker, BrokerEffects, DuplicateFilter
+from vedette.overlay.forwarding import ExactCover
 from vedette.overlay.interests import HERE, Interests
 from vedette.overlay.memory import Network
 from vedette.overlay.messages import (
@@ -22,6 +20,7 @@ from vedette.overlay.messages import (
     PublishMessage,
     SubscribeMessage,
     SubscriptionKey,
+    digest,
 )
 
 NOTHING = DigestMessage(digest([]))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.overlay.grid_cover import EVENTS, SIDE, GridCover
 from tests.overlay.world import World
 from tests.seeds import some
-from vedette.overlay.cover import Cover, ExactCover, NoCover
+from vedette.overlay.forwarding import Cover, ExactCover, NoCover
 from vedette.schema.schema import Schema
 
 NAMES = "abcdefg"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from tests.overlay.grid_cover import SCHEMA
-from vedette.overlay.cover import ExactCover
+from vedette.overlay.forwarding import ExactCover
 from vedette.overlay.memory import Network
 
 FIGURE_1 = {"B3": ["B1", "B2", "B4"], "B4": ["B5", "B6", "B7"], "B7": ["B8", "B9"]}

@@ -15,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vedette.errors import InputError
-from vedette.overlay.digests import BITS, PARTS, differing, digest, part
 from vedette.overlay.messages import (
+    BITS,
+    PARTS,
     AdjacencyMessage,
     CancelMessage,
     DifferMessage,
@@ -26,6 +27,9 @@ from vedette.overlay.messages import (
     PublishMessage,
     SubscribeMessage,
     SubscriptionKey,
+    differing,
+    digest,
+    part,
 )
 from vedette.overlay.wire import MOST_BYTES, Frame, check_name, check_size, decode, encode, plain
 

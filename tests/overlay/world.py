@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.overlay.grid_cover import EVENTS, SCHEMA, points
-from vedette.overlay.cover import Cover
+from vedette.overlay.forwarding import Cover
 from vedette.overlay.memory import Network
 from vedette.overlay.messages import AdjacencyMessage
 from vedette.overlay.topology import routes

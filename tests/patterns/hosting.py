@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from tests.patterns.generate import SCHEMA
 from tests.patterns.oracle import Answer, Witness, expected
-from vedette.filters.pattern_records import PatternRecord
+from vedette.filters.subscription_records import PatternRecord
 from vedette.patterns.matcher import PatternMatcher, PatternOutcome
 from vedette.schema.schema import Schema
 

@@ -13,7 +13,7 @@ from tests.patterns.generate import SCHEMA, cuts, patterns, shuffled, stream
 from tests.patterns.hosting import Told, answers, check, matches, records, told
 from tests.patterns.oracle import composite, expected, in_order, streams
 from tests.seeds import some
-from vedette.filters.pattern_records import Predict
+from vedette.filters.subscription_records import Predict
 from vedette.patterns.matcher import PatternMatcher
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")  # of hashes in uncompiled kernels

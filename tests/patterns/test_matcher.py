@@ -12,7 +12,7 @@ from tests.patterns.generate import patterns, stream
 from tests.patterns.hosting import check, told
 from tests.seeds import some
 from vedette.errors import FilterError, InputError, SnapshotError, UnknownSubscription
-from vedette.filters.pattern_records import PatternRecord
+from vedette.filters.subscription_records import PatternRecord
 from vedette.patterns.event_batch import PatternBatch
 from vedette.patterns.kernels import runs
 from vedette.patterns.matcher import PatternMatcher

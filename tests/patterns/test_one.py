@@ -16,7 +16,7 @@ from tests.patterns.generate import SCHEMA, patterns, shuffled, stream
 from tests.patterns.hosting import records
 from tests.seeds import EXAMPLES, some
 from vedette.errors import InputError, NotSupported
-from vedette.filters.pattern_records import PatternRecord
+from vedette.filters.subscription_records import PatternRecord
 from vedette.operators.calling import Calling
 from vedette.patterns.machines import PatternNumbering
 from vedette.patterns.matcher import PatternMatcher

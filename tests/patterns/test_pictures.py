@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 from vedette.errors import InputError
-from vedette.filters.pattern_records import PatternRecord
+from vedette.filters.subscription_records import PatternRecord
 from vedette.language.parser import parse
 from vedette.patterns.machine_pictures import MOST_DRAWN, machine_picture, merged_picture
 from vedette.patterns.matcher import PatternMatcher

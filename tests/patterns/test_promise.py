@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vedette.engine.stream import StreamMatcher
-from vedette.engine.subscriptions import Subscriptions
-from vedette.filters.pattern_records import PatternRecord, Predict
+from vedette.engine.subscriptions import StreamMatcher, Subscriptions
+from vedette.filters.subscription_records import PatternRecord, Predict
 from vedette.patterns.completion_odds import PatternExpectations, promises
 from vedette.patterns.forecasts.model import Model
 from vedette.patterns.machines import PatternNumbering, draft, graph_of

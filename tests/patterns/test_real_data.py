@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.contract.sigma import shared
-from vedette.filters.pattern_records import PatternRecord
+from vedette.filters.subscription_records import PatternRecord
 from vedette.patterns.matcher import PatternMatcher
 
 _SSH = "logins/ssh_events.parquet"

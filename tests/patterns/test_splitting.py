@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vedette.filters.pattern_records import PatternRecord, Predict
+from vedette.filters.subscription_records import PatternRecord, Predict
 from vedette.language.ast import Composite
 from vedette.language.parser import parse
 from vedette.language.render import render

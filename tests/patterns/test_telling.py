@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from vedette.filters.pattern_records import PatternRecord, Predict
+from vedette.filters.subscription_records import PatternRecord, Predict
 from vedette.patterns import witness_names as module
 from vedette.patterns.witness_names import WitnessNames, asked_columns
 from vedette.schema.columns import Column

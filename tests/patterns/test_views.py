@@ -7,8 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from vedette.engine.stream import StreamMatcher
-from vedette.engine.subscriptions import Subscriptions
+from vedette.engine.subscriptions import StreamMatcher, Subscriptions
 from vedette.errors import FilterError
 from vedette.language.check import check
 from vedette.language.parser import parse

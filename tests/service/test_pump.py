@@ -10,8 +10,7 @@ import orjson
 import pytest
 
 from tests.service.running import published, settings_in
-from vedette.engine.stream import StreamMatcher
-from vedette.engine.subscriptions import Subscriptions
+from vedette.engine.subscriptions import StreamMatcher, Subscriptions
 from vedette.service import lane_flow, pump
 from vedette.service.errors import StoreFailed
 from vedette.service.service import Service

@@ -13,7 +13,7 @@ from tests.service.running import published, settings_in, settled
 from tests.waiting import until
 from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import FilterError
-from vedette.filters.pattern_records import Predict
+from vedette.filters.subscription_records import Predict
 from vedette.operators.registry import Operators
 from vedette.service.event_explanations import reasons
 from vedette.service.service import Service

@@ -178,14 +178,14 @@ def test_an_engine_of_all_kinds_arrives_as_one_snapshot(
 ) -> None:
     engine = of_all_kinds(covering)
     saved = opened(arrived(engine, tmp_path / "host", monkeypatch))
-    stateless = saved.stateless(Calling(Operators(above)))
+    stateless = Engine.restored(saved, Calling(Operators(above)), stateless=True)
     assert list(stateless) == ["s0", "s1", "s2"]
     assert stateless.match(EVENT) == ["s0", "s1", "s2"]
     assert stateless.subscribers.to_pylist() == [None, None, "alice"]
     assert bool(stateless.covered) == (covering is not None)
     options = ShardOptions(3, cap=7, since=(("p", 4),))
     assert saved.sharded(options) == engine.sharded(options)
-    assert saved.engine(Calling(Operators(above))).version == engine.version
+    assert Engine.restored(saved, Calling(Operators(above))).version == engine.version
 
 
 def test_a_part_that_was_cleared_away_is_saved_anew(spark: SparkSession, cache: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +11,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from vedette.cli.backtest_job import LocalBacktest
 from vedette.cli.backtest_report import report
 from vedette.cli.file_paths import STANDARD, refuse_clashes, refuse_unwritable
 from vedette.cli.input_warnings import report_lost, report_rejects
-from vedette.cli.match import MatchJob, MatchOptions, look_at, note_learnt, on_spark, prepare, terms_of
+from vedette.cli.match import LocalMatch, MatchJob, MatchOptions, look_at, note_learnt, on_spark, prepare, terms_of
 from vedette.cli.match_job import InputCounter
 from vedette.cli.match_job import JobTally as Totals
 from vedette.cli.operator_reports import first_failures_logged, report_operators
@@ -25,11 +25,37 @@ from vedette.io.backtest_picture import picture
 from vedette.io.backtest_samples import BacktestSample
 from vedette.io.backtest_tally import BacktestSummary, BacktestTally
 from vedette.io.output import RejectWriter, output_format
+from vedette.io.step_tally import StepTally
 from vedette.language.literals import microseconds_since_epoch, read_timestamp
 from vedette.patterns.witness_names import TIME
 
 if TYPE_CHECKING:
-    from vedette.cli.on_spark.backtest import SparkBacktest
+    from vedette.cli.on_spark.match import SparkBacktest
+
+
+class LocalBacktest(LocalMatch):
+    """Matches a history in this process; `tally` has the results."""
+
+    def __init__(self, job: MatchJob, late: RejectWriter | None) -> None:
+        super().__init__(job, late)
+        self._schema = job.events.schema
+
+    @property
+    def learnt(self) -> int | None:
+        """The number of rows that forecasts were trained on, if training ends at a given time."""
+        return self._stepper.state.learnt
+
+    def tallied(self, tally: BacktestTally, counted: InputCounter) -> Iterator[float | None]:
+        """Match all events and add them to the tally; reports progress from time to time."""
+        self.tally = tally
+        steps = StepTally(tally, self._schema)
+        for chunk, found in self._steps(counted):
+            steps.take(chunk, found, self._stepper.state)
+            yield self._events.progress
+        steps.tell(self._stepper.finish())
+        tally.score(self._stepper.state.scores)
+        yield self._events.progress
+
 
 _FEW = 3  # subscriptions whose samples are shown even without --verbose
 
@@ -112,7 +138,7 @@ def _moment(text: str) -> int:
 
 
 def _on_spark(job: MatchJob, matching: MatchOptions, late: RejectWriter | None, terminal: Terminal) -> SparkBacktest:
-    from vedette.cli.on_spark.backtest import SparkBacktest
+    from vedette.cli.on_spark.match import SparkBacktest
 
     return SparkBacktest(job, matching, job.terms.lateness, late, terminal, job.terms.train_until)
 

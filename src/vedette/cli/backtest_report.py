@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.cli.terminal import counted
-from vedette.io.backtest_counts import NO_DAY, UNTIMED, day_text
 from vedette.io.backtest_output import moment_text
 from vedette.io.backtest_samples import BacktestSample
-from vedette.io.backtest_tally import BacktestSummary
+from vedette.io.backtest_tally import NO_DAY, UNTIMED, BacktestSummary, day_text
 from vedette.patterns.forecasts.score import Score
 
 _SHOWN: Final = 20  # subscriptions

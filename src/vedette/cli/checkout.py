@@ -1,4 +1,4 @@
-"""Find the checkout that has benchmarks and experiments, which are never in the package."""
+"""`vedette bench` and `vedette experiment`: run what only a checkout has, never the package."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+import typer
 
 import vedette
 from vedette.errors import FileError
@@ -39,3 +41,34 @@ def launch(root: Path, module: str, arguments: Sequence[str]) -> int:
         except KeyboardInterrupt:
             process.wait()  # it was interrupted as well, and may want to say what it has so far
             raise
+
+
+def bench(arguments: Sequence[str]) -> int:
+    """Run the benchmarks with these arguments; return their exit status."""
+    return launch(checkout("benchmarks", "__main__.py"), "benchmarks", arguments)
+
+
+ALL = "all"
+
+
+def names() -> list[str]:
+    """The names of the experiments."""
+    root = find_checkout("experiments", "__init__.py")
+    return [] if root is None else [*_names(root), ALL]
+
+
+def experiment(name: str | None, folder: Path, *, quick: bool) -> int:
+    """Run one, or all; return the exit status. Without a name, list them."""
+    root = checkout("experiments", "__init__.py")
+    known = _names(root)
+    if name is None:
+        typer.echo("\n".join(known))
+        return 0
+    if name not in (*known, ALL):
+        raise typer.BadParameter(f"there is no experiment {name!r}; there are {', '.join(known)}, and {ALL!r}")
+    module = "experiments" if name == ALL else f"experiments.{name}"
+    return launch(root, module, [str(folder.resolve()), *(["--quick"] if quick else [])])
+
+
+def _names(root: Path) -> list[str]:
+    return sorted(path.stem for path in (root / "experiments").glob("*.py") if not path.stem.startswith("_"))

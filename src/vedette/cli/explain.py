@@ -11,17 +11,16 @@ import numpy as np
 from rich.text import Text
 
 from vedette.cli.event_streams import EventStream
-from vedette.cli.explanations import styled
 from vedette.cli.file_paths import refuse_clashes
 from vedette.cli.id_lookup import find_event, find_subscription, python_events
 from vedette.cli.input_warnings import report_learnt
 from vedette.cli.operator_reports import first_failures_logged
 from vedette.cli.subscription_loading import load_by_events
-from vedette.cli.terminal import Terminal, output_console
+from vedette.cli.terminal import Terminal, output_console, styled
 from vedette.engine.engine import Engine
 from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import FilterError, NotSupported, SchemaError
-from vedette.filters.indexes import AT_ONCE
+from vedette.filters.index import AT_ONCE
 from vedette.io.chunk_stepper import ChunkStepper
 from vedette.io.operator_calls import OperatorCalls
 from vedette.io.schemas import read_schema

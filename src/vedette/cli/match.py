@@ -10,9 +10,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from vedette.cli.choices import CoveringChoice
+from vedette.cli.choices import CoveringChoice, microseconds
 from vedette.cli.choices import EngineChoice as Host
-from vedette.cli.duration_options import microseconds
 from vedette.cli.event_streams import EventStream, paths_of
 from vedette.cli.file_paths import STANDARD, refuse_clashes
 from vedette.cli.input_warnings import note_schema, report_learnt, report_lost, report_rejects, warn_of_unheard
@@ -24,7 +23,7 @@ from vedette.engine.engine import Engine
 from vedette.engine.state import StreamOptions
 from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import FilterError, NotSupported
-from vedette.filters.indexes import DEFAULT
+from vedette.filters.index import DEFAULT
 from vedette.filters.subscription_view import Events
 from vedette.io.chunk_stepper import ChunkStepper, OutcomeOrder, SliceOutcome, promised_columns
 from vedette.io.chunks import EventChunk

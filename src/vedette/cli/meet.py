@@ -15,8 +15,7 @@ from vedette.cli.input_warnings import note_schema
 from vedette.cli.match_job import SHOWN
 from vedette.cli.terminal import Terminal, counted
 from vedette.errors import FilterError
-from vedette.io.constraint_files import ConstraintFile, settle
-from vedette.io.meeting_output import write_meetings
+from vedette.io.meeting_files import ConstraintFile, settle, write_meetings
 from vedette.io.output import output_format
 from vedette.io.schemas import read_schema
 from vedette.io.subscription_rows import PUBLICATION, SUBSCRIPTION, RecordRole

@@ -1,7 +1,8 @@
-"""Notes, warnings and progress of a command, all on standard error."""
+"""Notes, warnings, progress and explanations of a command, all on standard error."""
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -14,6 +15,7 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from vedette.filters.subscription_set import SubscriptionKind
+
 
 _STEPS = 1000  # of a progress bar
 
@@ -107,3 +109,17 @@ class Terminal:
             *columns, console=self.console, transient=True, disable=hidden, redirect_stdout=False, redirect_stderr=False
         ) as progress:
             yield Bar(progress, progress.add_task(what, total=None, told=""), unit)
+
+
+_STYLES = {"✓": "bold green", "✗": "bold red", "?": "bold yellow"}
+_MARK = re.compile(r"(?:(?<=─ )|^)[✓✗?](?= )")
+
+
+def styled(explanation: object) -> Iterator[Text]:
+    """The lines of `str(explanation)`, with colours."""
+    for line in str(explanation).splitlines():
+        text = Text(line)
+        mark = _MARK.search(line)
+        if mark is not None:
+            text.stylize(_STYLES[mark.group()], *mark.span())
+        yield text

@@ -1,14 +1,17 @@
-"""Decide which subscriptions of a compiled set others cover, and build the two levels of its index."""
+"""Decide which subscriptions of a compiled set others cover, and build the two levels of its index.
+
+Filters that are decided first can cover those decided later, so broad ones go first.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from vedette.covering.boxes import MOST_BOXES
-from vedette.covering.breadth import breadth
 from vedette.covering.cover_judge import BUDGET, Method
 from vedette.covering.cover_set import CoverAnswer, CoveringSet
 from vedette.covering.gates import NOT_COVERED, TOGETHER, GatePlan, plan_of_covers
@@ -20,8 +23,44 @@ from vedette.filters.subscription_view import Events
 from vedette.filters.synthetic_sample import SAMPLE, made_up_events
 from vedette.filters.templates import Templates
 from vedette.kernels.bundles import CodedBatch
+from vedette.language.normalform import Conjunction, NormalForm
+from vedette.language.valuesets import AnyKey, AnySet
+from vedette.schema.columns import Column
 from vedette.schema.encode import encode
+from vedette.schema.keys import NumberKey
 from vedette.schema.schema import Schema
+
+_BITS = 64.0
+_PREFIX = 8  # bytes of a text that are looked at
+_LEAST, _MOST = -(2**63), 2**63
+_TEST = 8.0  # bits that a test without an order is taken to cut off
+
+
+def breadth(form: NormalForm) -> float:
+    """The binary logarithm of the share of events that a filter matches, if events were spread evenly."""
+    return max((_of_conjunction(one) for one in form.conjunctions), default=-math.inf)
+
+
+def _of_conjunction(one: Conjunction) -> float:
+    values = sum(_of_values(column, values) for column, values in one.values)
+    return values - _TEST * sum(1 if probe.positive else len(probe.tests) for _, probe in one.probes)
+
+
+def _of_values(column: Column, values: AnySet) -> float:
+    textual = column.type.kind.textual
+    width = float(values.null)
+    for one in values.intervals:
+        low = _number(one.low, _LEAST if not textual else 0)
+        high = _number(one.high, _MOST if not textual else 2**64)
+        width += float(max(high - low, 1))
+    return math.log2(max(width, 1.0)) - _BITS
+
+
+def _number(key: AnyKey | None, unbounded: int) -> NumberKey:
+    if key is None:
+        return unbounded
+    return int.from_bytes(key[:_PREFIX].ljust(_PREFIX, b"\0")) if isinstance(key, bytes) else key
+
 
 _STRIDE = 256  # subscriptions between two words on how far it is
 _WORTH_LEVELS = 0.02  # of the conjunctions: if fewer are covered, a second level saves nothing

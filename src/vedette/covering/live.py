@@ -12,12 +12,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from vedette.covering.cover_set import CoverAnswer, CoveringSet
-from vedette.covering.coverage import CoverDecisions, with_levels
+from vedette.covering.coverage import CoverDecisions, decided_before, with_levels
 from vedette.covering.matcher import CoveringMatcher, Savings, savings
 from vedette.filters.live import LiveMatcher
 from vedette.filters.matcher import counted
-from vedette.filters.segment import Segment, SegmentContent
-from vedette.filters.segment_draft import DraftEntry
+from vedette.filters.segment import DraftEntry, Segment, SegmentContent
 from vedette.filters.subscription_view import Events
 
 
@@ -28,6 +27,12 @@ class LiveCoveringMatcher(LiveMatcher):
         super().__init__(matcher, sample=sample)
         self._found = found
         self._known = matcher.found  # what the next large segment is built by
+
+    @classmethod
+    def of(cls, matcher: CoveringMatcher, *, sample: Events | None = None) -> LiveCoveringMatcher:
+        """A matcher that takes changes while it matches, starting from an immutable one."""
+        found = decided_before(matcher.segment.records, matcher.schema, matcher.found)
+        return cls(matcher, found, sample=sample)
 
     @property
     def covered(self) -> Mapping[str, CoverAnswer]:

@@ -1,4 +1,9 @@
-"""A matcher that tests covered subscriptions only where those that cover them matched."""
+"""A matcher that tests covered subscriptions only where those that cover them matched; and its snapshots.
+
+Such a folder is the snapshot of the matcher without covering, which opens by itself, and has in it
+
+covering/   the two levels beside its index, and the covers
+"""
 
 from __future__ import annotations
 
@@ -6,23 +11,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast, get_args
+
+import numpy as np
+import pyarrow as pa
 
 from vedette.covering.cover_judge import BUDGET, Method
 from vedette.covering.cover_set import CoverAnswer
-from vedette.covering.coverage import CoverDecisions, ProgressListener, cover_all, decided_before, with_levels
-from vedette.covering.level_index import LevelIndex
-from vedette.covering.speed_trials import IN_LEVELS
-from vedette.errors import InputError
-from vedette.filters.indexes import DEFAULT
+from vedette.covering.coverage import CoverDecisions, ProgressListener, cover_all, with_levels
+from vedette.covering.level_index import IN_LEVELS, LevelIndex
+from vedette.errors import InputError, SnapshotError
+from vedette.filters.index import DEFAULT
 from vedette.filters.matcher import Matcher, counted
 from vedette.filters.segment import Segment
+from vedette.filters.snapshot_files import MANIFEST, SnapshotReader, SnapshotWriter
 from vedette.filters.subscription_set import SubscriptionSet
 from vedette.filters.subscription_view import Events, LiveSegment, SubscriptionView
 from vedette.schema.schema import Schema
-
-if TYPE_CHECKING:
-    from vedette.covering.live import LiveCoveringMatcher
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,23 +123,14 @@ class CoveringMatcher(Matcher):
         if self.levels is not None:
             self.levels.count_anew()
 
-    def live(self, *, sample: Events | None = None) -> LiveCoveringMatcher:
-        """A matcher that takes changes while it matches, starting from this one."""
-        from vedette.covering.live import LiveCoveringMatcher
-
-        found = decided_before(self.segment.records, self.schema, self.found)
-        return LiveCoveringMatcher(self, found, sample=sample)
-
     def save(self, folder: str | Path) -> None:
         """Write a snapshot: the matcher, its levels, and the covers."""
-        from vedette.covering.snapshot import save
 
         save(self, Path(folder))
 
     @classmethod
     def open(cls, folder: str | Path, *, verify: bool = True) -> CoveringMatcher:
         """Open a snapshot; `verify` as in `Matcher.open`."""
-        from vedette.covering.snapshot import load
 
         return load(Path(folder), verify=verify)
 
@@ -151,3 +147,73 @@ def savings(subscriptions: int, covered: int, segment: Segment) -> Savings:
     return Savings(
         subscriptions, covered, *index.counts, in_levels=index.way == IN_LEVELS, extra_bytes=index.extra_bytes
     )
+
+
+_COVERING = "covering"
+_ANSWERS = pa.schema(
+    [
+        ("subscription", pa.large_string()),
+        ("by", pa.list_(pa.large_string())),
+        ("method", pa.string()),
+        ("certain", pa.bool_()),
+        ("error", pa.float64()),
+    ]
+)
+
+
+def save(matcher: CoveringMatcher, folder: Path) -> None:
+    """Write both parts; an older snapshot there is replaced."""
+    plain = Matcher.of(matcher.plain, matcher.schema)
+    plain.save(folder)
+    levels, found = matcher.levels, matcher.found
+    with SnapshotWriter(folder / _COVERING) as writer:
+        for name, array in ({} if levels is None else levels.arrays()).items():
+            if not name.startswith("flat."):
+                writer.array(f"levels.{name}", array)
+        rows = [
+            (each.subscription, list(each.by), each.method, each.certain, each.error) for each in found.answers.values()
+        ]
+        columns = [pa.array([row[number] for row in rows], field.type) for number, field in enumerate(_ANSWERS)]
+        writer.arrow("answers", pa.RecordBatch.from_arrays(columns, schema=_ANSWERS))
+        writer.finish({"plain": plain.version, "covered": len(rows), "method": found.method, "budget": found.budget})
+
+
+def load(folder: Path, *, verify: bool = True) -> CoveringMatcher:
+    """Load the matcher; SnapshotError if the parts are not what `save` wrote, or do not belong together."""
+    plain = Matcher.open(folder, verify=verify)
+    if not (folder / _COVERING / MANIFEST).exists():
+        raise SnapshotError(f"{folder} was saved without covering\nHint: vedette.open opens it")
+    reader = SnapshotReader(folder / _COVERING, verify=verify)
+    if reader.facts.get("plain") != plain.version:
+        raise SnapshotError(f"{folder}: who covers whom was saved with other subscriptions\nHint: save it again")
+    try:
+        segment, found = _segment(reader, plain.segment), _decided(reader)
+    except (KeyError, IndexError, TypeError, ValueError, pa.ArrowException) as error:
+        raise SnapshotError(f"{folder}: the snapshot does not fit together ({error})") from error
+    return CoveringMatcher(SubscriptionView(plain.schema, (LiveSegment(segment),)), found)
+
+
+def _segment(reader: SnapshotReader, segment: Segment) -> Segment:
+    arrays: dict[str, Any] = {name.removeprefix("levels."): reader.array(name) for name in reader.names("levels.")}
+    if not arrays:
+        return segment
+    arrays |= {f"flat.{name}": array for name, array in segment.index.arrays().items()}
+    levels = LevelIndex.restore(segment.table, len(segment.codebook.ranks), arrays)
+    if not np.array_equal(
+        np.sort(np.concatenate((levels.plan.first, levels.plan.covered))), np.arange(segment.conjunctions)
+    ):
+        raise SnapshotError(f"{reader.folder}: the levels are not those of the conjunctions\nHint: save it again")
+    return replace(segment, index=levels)
+
+
+def _decided(reader: SnapshotReader) -> CoverDecisions:
+    rows = reader.arrow("answers").to_pylist()
+    if len(rows) != reader.facts["covered"] or reader.facts["method"] not in get_args(Method):
+        raise SnapshotError(f"{reader.folder}: who covers whom is not what the manifest says")
+    answers = {
+        row["subscription"]: CoverAnswer(
+            row["subscription"], True, tuple(row["by"]), row["method"], row["certain"], row["error"]
+        )
+        for row in rows
+    }
+    return CoverDecisions(answers, cast("Method", reader.facts["method"]), reader.facts["budget"])

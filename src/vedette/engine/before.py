@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from vedette.engine.engine import Engine
-from vedette.engine.snapshot import load
 from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import InputError
-from vedette.filters.indexes import DEFAULT
+from vedette.filters.index import DEFAULT
 from vedette.filters.subscription_set import SubscriptionSet
 from vedette.filters.subscription_view import Events
 from vedette.operators.calling import Calling
@@ -51,7 +50,7 @@ class OperatorMatcher(_Named):
     @classmethod
     def open(cls, folder: str | Path, operators: Operators | None = None, **options: Any) -> Self:
         """`vedette.open(folder, operators=…)`."""
-        return cls._of(load(Path(folder), operators=operators, **{"model": None, "verify": True, **options}))
+        return cls._of(Engine.open(folder, operators=operators, **options))
 
 
 class CoveringMatcher(_Named):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vedette.errors import NotSupported
-from vedette.filters.pattern_records import NEEDS_PATTERN, Predict
+from vedette.filters.subscription_records import NEEDS_PATTERN, Predict
 from vedette.language.ast import Composite, Expression
 from vedette.language.check import check
 from vedette.language.checked_tree import CheckedExpression

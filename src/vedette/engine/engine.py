@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -19,15 +19,13 @@ from numpy.typing import NDArray
 from vedette.engine.outcomes import DETAILS
 from vedette.engine.state import StreamOptions, StreamState
 from vedette.engine.step import EventBatch, as_events, step
-from vedette.errors import InputError
+from vedette.errors import InputError, SnapshotError
 from vedette.filters.kernels.match_rows import MatchRows as RowsOfEvents
 from vedette.filters.matcher import Matcher, MatchPairs, counted, event_ids
-from vedette.filters.operator_records import OperatorRecord
 from vedette.filters.origins import NO_ORIGIN, Origin
-from vedette.filters.pattern_records import CAP, PatternRecord
 from vedette.filters.segment import Segment
+from vedette.filters.subscription_records import CAP, OperatorRecord, PatternRecord, WantRecord
 from vedette.filters.subscription_view import Events, LiveSegment, SubscriptionView
-from vedette.filters.want_records import WantRecord
 from vedette.language.ast import Composite
 from vedette.language.parser import parse
 from vedette.meeting.direction import Direction
@@ -44,9 +42,10 @@ if TYPE_CHECKING:
     from vedette.engine.live import LiveEngine
     from vedette.engine.offers import OfferBook
     from vedette.engine.pattern_shards import PatternSet, ShardOptions
+    from vedette.engine.snapshot import SavedEngine
     from vedette.engine.stream import Stream
     from vedette.filters.explanation import Explanation
-    from vedette.filters.subscription_set import SubscriptionKind, SubscriptionSet
+    from vedette.filters.subscription_set import SpecialRecord, SubscriptionKind, SubscriptionSet
     from vedette.operators.evaluation_rounds import EvaluationCounts
     from vedette.operators.failures import FailureKind as Failure
     from vedette.operators.matcher import OperatorMatcher
@@ -57,7 +56,6 @@ if TYPE_CHECKING:
     from vedette.patterns.witness_names import PatternColumns, WitnessNames
 
 # Some sets need patterns, forecasts or operators: these are imported only where they are used.
-EngineRecord: TypeAlias = OperatorRecord | PatternRecord | WantRecord
 
 _PLURALS: Final = {"filter": "filters", "operators": "with operators", "pattern": "patterns", "want": "of offers"}
 _AT_ONCE: Final = StreamOptions(lateness=None, offers=False)  # one batch as a stream, its events in any order
@@ -169,6 +167,10 @@ class Engine:
         """The engine of a changed set, or of another one; patterns that are in both are not parsed again."""
         filters = subscriptions.compile_filters(index or self.index)
         return Engine.of(subscriptions, filters, calling=self.calling, model=self.model, like=self)
+
+    def filtering(self, filters: Matcher) -> Engine:
+        """These plain filters alone, with the operators, statistics and model of this engine."""
+        return Engine(filters, calling=self.calling, model=self.model, like=self)
 
     def placed(
         self,
@@ -406,7 +408,7 @@ class Engine:
             return iter(self.filters)
         return iter(self._ids.to_pylist())
 
-    def _beside(self, id_: object) -> EngineRecord | None:
+    def _beside(self, id_: object) -> SpecialRecord | None:
         """The record of a subscription that is not a plain filter."""
         if not isinstance(id_, str):
             return None
@@ -437,7 +439,7 @@ class Engine:
         return self.filters.told() | {id_: facts for id_, facts in beside.items() if facts is not None}
 
     @property
-    def _all_beside(self) -> Mapping[str, EngineRecord]:
+    def _all_beside(self) -> Mapping[str, SpecialRecord]:
         return {**self._calls, **self._patterns, **self.wants}
 
     @cached_property
@@ -735,9 +737,42 @@ class Engine:
         Every byte is compared with its checksum; DamageError says which file is damaged, and where. Without `verify`
         only samples are compared, in milliseconds: damage can then give wrong answers, or end the process.
         """
-        from vedette.engine.snapshot import load
+        from vedette.engine.snapshot import read, unfit
 
-        return load(Path(folder), operators=operators, model=model, verify=verify)
+        saved = read(Path(folder), verify=verify, model=model)
+        try:
+            engine = Engine.restored(saved, Calling(operators, statistics=saved.statistics))
+        except (KeyError, IndexError, TypeError, ValueError, pa.ArrowException) as error:
+            raise unfit(Path(folder), error) from error
+        if saved.version is not None and saved.version != engine.version:
+            raise SnapshotError(f"{folder}: its parts were not saved together\nHint: save the subscriptions again")
+        return engine
+
+    @classmethod
+    def restored(
+        cls, saved: SavedEngine, calling: Calling, *, stateless: bool = False, like: Engine | None = None
+    ) -> Engine:
+        """The engine of a snapshot that was read; if `stateless`, of its filters alone, which need no state."""
+        patterns, wants = ((), ()) if stateless else (saved.patterns, saved.wants)
+        others: list[SpecialRecord] = [*saved.calls, *patterns, *wants]
+        if saved.plain_places is None or not others:
+            return Engine(saved.filters, calling=calling, model=saved.model)
+        names = [one.id for one in others]
+        order = np.argsort(np.concatenate([saved.plain_places, [saved.places[name] for name in names]]))
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        return Engine(
+            saved.filters,
+            saved.calls,
+            patterns,
+            wants,
+            ids=pa.concat_arrays([saved.filters.ids, pa.array(names, pa.large_string())]).take(pa.array(order)),
+            filter_places=place[: len(saved.filters)],
+            places=dict(zip(names, place[len(saved.filters) :].tolist(), strict=True)),
+            calling=calling,
+            model=saved.model,
+            like=like,
+        )
 
     # ------------------------------------------------------------ ending
 
@@ -774,7 +809,7 @@ def _given(events: Any) -> Any:
     return events if isinstance(events, EncodedEvents) else as_events(events)
 
 
-def _said(one: EngineRecord) -> tuple[Any, ...]:
+def _said(one: SpecialRecord) -> tuple[Any, ...]:
     """The facts by which two subscriptions are the same."""
     if isinstance(one, WantRecord):
         return one.id, one.text, one.subscriber, None, "offers"

@@ -21,7 +21,6 @@ from vedette.covering.cover_set import CoverAnswer
 from vedette.covering.live import LiveCoveringMatcher
 from vedette.covering.matcher import CoveringMatcher, Savings
 from vedette.dialects.rule_results import Rule
-from vedette.engine.engine import Engine
 from vedette.engine.mixed_set import MixedSet
 from vedette.engine.state import StreamOptions, StreamState
 from vedette.engine.stream import Stream
@@ -30,18 +29,18 @@ from vedette.filters.kernels.match_rows import MatchRows as RowsOfEvents
 from vedette.filters.live import LiveMatcher
 from vedette.filters.matcher import Matcher, MatchPairs, counted
 from vedette.filters.origins import Origin
-from vedette.filters.pattern_records import CAP, Predict
 from vedette.filters.segment import Segment
 from vedette.filters.subscription_input import id_exists_message
+from vedette.filters.subscription_records import CAP, EVENTS, OFFERS, Predict, WantTarget
 from vedette.filters.subscription_set import SubscriptionSet
 from vedette.filters.subscription_view import Events, SubscriptionView
 from vedette.filters.templates import HasOperators, IsPattern
-from vedette.filters.want_records import EVENTS, OFFERS, WantTarget
 from vedette.meeting.direction import Direction
 from vedette.schema.encode import EncodedEvents, Reject
 from vedette.schema.schema import Schema
 
 if TYPE_CHECKING:
+    from vedette.engine.engine import Engine
     from vedette.filters.explanation import Explanation
     from vedette.operators.evaluation_rounds import EvaluationCounts
     from vedette.operators.failures import FailureKind
@@ -63,7 +62,9 @@ class LiveEngine:
         self._lock = threading.RLock()
         filters = engine.filters
         self._filters: LiveMatcher = (
-            filters.live(sample=sample) if isinstance(filters, CoveringMatcher) else LiveMatcher(filters, sample=sample)
+            LiveCoveringMatcher.of(filters, sample=sample)
+            if isinstance(filters, CoveringMatcher)
+            else LiveMatcher(filters, sample=sample)
         )
         self._beside = MixedSet(engine.schema)
         for id_ in engine if not engine.is_plain else ():
@@ -99,7 +100,7 @@ class LiveEngine:
     def _put_together(self, view: SubscriptionView, others: Engine) -> Engine:
         filters = Matcher(view)
         if self._order is None or others.is_plain:
-            return Engine(filters, calling=others.calling, model=others.model, like=others)
+            return others.filtering(filters)
         beside = list(self._beside)
         added = np.concatenate([*self._added_when(view), [self._order[id_] for id_ in beside]]).astype(np.int64)
         order = np.argsort(added, kind="stable")
@@ -452,7 +453,7 @@ class LiveEngine:
         with self._lock:
             filters, others = self._filters.frozen(), self._others
             if self._order is None or others.is_plain:
-                return Engine(filters, calling=others.calling, model=others.model)
+                return others.filtering(filters)
             ids, beside = list(self._order), self._beside
             places = {id_: at for at, id_ in enumerate(ids)}
         where = np.array([places[id_] for id_ in filters], np.int64)

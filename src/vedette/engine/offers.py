@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from vedette.engine.outcomes import MEETING, OutcomeRows
 from vedette.errors import UnknownSubscription
-from vedette.filters.want_records import WantRecord
+from vedette.filters.subscription_records import WantRecord
 from vedette.meeting.direction import Direction
 from vedette.meeting.given import RejectedConstraint
 from vedette.meeting.live_meeting import Meeting

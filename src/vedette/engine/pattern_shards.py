@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from vedette.errors import SnapshotError
-from vedette.filters.pattern_records import PatternRecord, Predict
+from vedette.filters.subscription_records import PatternRecord, Predict
 from vedette.language.ast import Composite
 from vedette.language.join_variables import variable_tests
 from vedette.language.parser import parse

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from vedette.engine.engine import Engine
 from vedette.engine.step import filter_rows
 from vedette.engine.subscriptions import Subscriptions
-from vedette.filters.indexes import AT_ONCE
-from vedette.filters.pattern_records import PatternRecord, Predict
+from vedette.filters.index import AT_ONCE
+from vedette.filters.subscription_records import PatternRecord, Predict
 from vedette.filters.subscription_view import Events
 from vedette.language.ast import Composite
 from vedette.language.parser import parse

@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import orjson
@@ -25,20 +25,18 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.covering.matcher import CoveringMatcher
-from vedette.engine.engine import Engine, EngineRecord
 from vedette.engine.pattern_shards import PatternSet, ShardOptions
 from vedette.errors import SnapshotError
 from vedette.filters.matcher import Matcher
-from vedette.filters.operator_records import OperatorRecord
-from vedette.filters.pattern_records import PatternRecord, Predict
 from vedette.filters.snapshot_files import MANIFEST, SnapshotReader, SnapshotWriter, is_snapshot
-from vedette.filters.subscription_set import SubscriptionSet
+from vedette.filters.subscription_records import OperatorRecord, PatternRecord, Predict, WantRecord
+from vedette.filters.subscription_set import SpecialRecord, SubscriptionSet
 from vedette.filters.subscription_table import SubscriptionTable
-from vedette.filters.want_records import WantRecord
-from vedette.operators.calling import Calling
-from vedette.operators.registry import Operators
 from vedette.operators.statistics import Statistics
 from vedette.patterns.forecasts.model import Model
+
+if TYPE_CHECKING:
+    from vedette.engine.engine import Engine
 
 _PLAIN: Final = "plain"
 _CALLS: Final = "with_operators"
@@ -92,7 +90,7 @@ def save(engine: Engine, folder: Path) -> None:
 class SavedEngine:
     """A snapshot that was read: filters are mapped, the records of other kinds are not compiled yet.
 
-    So nothing has to be known of operators until an engine is made of it, or of one half of it.
+    So nothing has to be known of operators until an engine is made of it (`Engine.restored`), or of one half of it.
     """
 
     filters: Matcher
@@ -104,14 +102,6 @@ class SavedEngine:
     model: Model | None = None
     statistics: Statistics | None = None  # of operators
     version: str | None = None  # of the engine; version 0.1 did not write it
-
-    def engine(self, calling: Calling, *, like: Engine | None = None) -> Engine:
-        """The whole engine, which calls operators by `calling`."""
-        return self._engine(calling, (*self.calls, *self.patterns, *self.wants), like)
-
-    def stateless(self, calling: Calling, *, like: Engine | None = None) -> Engine:
-        """The engine of what needs no state: filters, with and without operators, in their order."""
-        return self._engine(calling, self.calls, like)
 
     @property
     def calls_operators(self) -> bool:
@@ -126,39 +116,6 @@ class SavedEngine:
     def sharded(self, options: ShardOptions) -> PatternSet:
         """The patterns, as shards follow them."""
         return PatternSet.of(self.patterns, self.filters.schema, options, self.model)
-
-    def _engine(self, calling: Calling, others: Sequence[EngineRecord], like: Engine | None) -> Engine:
-        if self.plain_places is None or not others:
-            return Engine(self.filters, calling=calling, model=self.model)
-        names = [one.id for one in others]
-        order = np.argsort(np.concatenate([self.plain_places, [self.places[name] for name in names]]))
-        place = np.empty(len(order), np.int64)
-        place[order] = np.arange(len(order))
-        return Engine(
-            self.filters,
-            self.calls,
-            [one for one in others if isinstance(one, PatternRecord)],
-            [one for one in others if isinstance(one, WantRecord)],
-            ids=pa.concat_arrays([self.filters.ids, pa.array(names, pa.large_string())]).take(pa.array(order)),
-            filter_places=place[: len(self.filters)],
-            places=dict(zip(names, place[len(self.filters) :].tolist(), strict=True)),
-            calling=calling,
-            model=self.model,
-            like=like,
-        )
-
-
-def load(folder: Path, *, operators: Operators | None, model: Model | None, verify: bool) -> Engine:
-    """Load the engine; SnapshotError if no version wrote this folder, or its parts do not fit."""
-    saved = read(folder, verify=verify, model=model)
-    calling = Calling(operators, statistics=saved.statistics)
-    try:
-        engine = saved.engine(calling)
-    except (KeyError, IndexError, TypeError, ValueError, pa.ArrowException) as error:
-        raise _unfit(folder, error) from error
-    if saved.version is not None and saved.version != engine.version:
-        raise SnapshotError(f"{folder}: its parts were not saved together\nHint: save the subscriptions again")
-    return engine
 
 
 def read(folder: Path, *, verify: bool = True, model: Model | None = None) -> SavedEngine:
@@ -188,7 +145,7 @@ def read(folder: Path, *, verify: bool = True, model: Model | None = None) -> Sa
         if not np.array_equal(np.sort(taken), np.arange(len(filters) + len(others))):
             raise ValueError("two subscriptions are at one place")
     except (KeyError, IndexError, TypeError, ValueError, pa.ArrowException) as error:
-        raise _unfit(folder, error) from error
+        raise unfit(folder, error) from error
     wanted = list(wants.values())
     statistics = _of(model) if known is None else known
     return SavedEngine(filters, calls, patterns, wanted, plain, others, model, statistics, reader.facts.get("patterns"))
@@ -205,7 +162,8 @@ def check(folder: Path) -> None:
         SnapshotReader(part, verify=False)
 
 
-def _unfit(folder: Path, error: Exception) -> SnapshotError:
+def unfit(folder: Path, error: Exception) -> SnapshotError:
+    """The error of a snapshot whose parts contradict each other."""
     return SnapshotError(f"{folder}: the snapshot does not fit together ({error})")
 
 
@@ -289,11 +247,11 @@ def _plain_places(engine: Engine) -> NDArray[np.int64]:
     return np.arange(len(engine)) if engine.filter_places is None else engine.filter_places
 
 
-def _places(engine: Engine, some: Sequence[EngineRecord]) -> NDArray[np.int64]:
+def _places(engine: Engine, some: Sequence[SpecialRecord]) -> NDArray[np.int64]:
     return np.array([engine.places[each.id] for each in some], np.int64)
 
 
-def _records(some: Iterable[EngineRecord]) -> SubscriptionTable:
+def _records(some: Iterable[SpecialRecord]) -> SubscriptionTable:
     kept = list(some)
     origins = {number: each.origin for number, each in enumerate(kept) if each.origin is not None}
     return SubscriptionTable.of(

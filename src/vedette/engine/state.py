@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.errors import InputError
-from vedette.filters.pattern_records import CAP
+from vedette.filters.subscription_records import CAP
 from vedette.meeting.direction import Direction
 from vedette.schema.columns import Column
 
@@ -57,8 +57,7 @@ class PatternState:
     @classmethod
     def begin(cls, engine: Engine, terms: StreamOptions) -> PatternState:
         """Before the first event."""
-        from vedette.patterns.forecasts.forecast import Forecaster
-        from vedette.patterns.forecasts.held_out import HeldOutForecaster, LearningForecaster
+        from vedette.patterns.forecasts.forecast import Forecaster, HeldOutForecaster, LearningForecaster
 
         patterns = engine.machines.again(lateness=terms.lateness, cap=terms.cap)
         if terms.train is not None:
@@ -123,7 +122,7 @@ class StreamState:
     @property
     def learnt(self) -> int | None:
         """Rows that forecasts have learnt from, where they learn only up to a moment."""
-        from vedette.patterns.forecasts.held_out import HeldOutForecaster
+        from vedette.patterns.forecasts.forecast import HeldOutForecaster
 
         forecaster = None if self.followed is None else self.followed.forecaster
         return forecaster.learnt if isinstance(forecaster, HeldOutForecaster) else None

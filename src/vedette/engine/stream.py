@@ -6,22 +6,19 @@ import datetime as dt
 import os
 import reprlib
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from vedette.engine.engine import Engine
 from vedette.engine.offers import StreamOffer
 from vedette.engine.outcomes import Outcomes
 from vedette.engine.state import StreamOptions, StreamState
 from vedette.engine.step import EventBatch, as_events, step
 from vedette.errors import InputError, UnknownSubscription
-from vedette.filters.pattern_records import CAP, PatternRecord
+from vedette.filters.subscription_records import CAP, PatternRecord
 from vedette.filters.subscription_set import SubscriptionSet
 from vedette.meeting.direction import Direction, check_direction
 from vedette.operators.calling import Calling
-from vedette.operators.planners import DEFAULT as DEFAULT_PLANNER
-from vedette.operators.registry import Operators
 from vedette.patterns.event_times import TIME, times_of
 from vedette.patterns.forecasts.forecast_reasons import probability_by_depth
 from vedette.patterns.forecasts.model import Model
@@ -30,6 +27,9 @@ from vedette.patterns.machine_pictures import MachineProgress
 from vedette.patterns.state_diagrams import Picture
 from vedette.schema.encode import Reject
 from vedette.schema.schema import Schema
+
+if TYPE_CHECKING:
+    from vedette.engine.engine import Engine
 
 _MICROSECOND = dt.timedelta(microseconds=1)
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -61,7 +61,7 @@ class Stream:
 
     def update(self, subscriptions: SubscriptionSet) -> None:
         """Switch to another set, or take up changes of this one: patterns that are in both keep their state."""
-        _check_set(subscriptions)
+        check_set(subscriptions)
         self._follow(self._engine.changed(subscriptions))
 
     def _follow(self, engine: Engine) -> None:
@@ -257,46 +257,6 @@ class Stream:
         return f"<{type(self).__name__}: {filters:,} filters, {patterns:,} patterns, {self._state.events:,} events>"
 
 
-class StreamMatcher(Stream):
-    """A stream of a set that is not compiled yet: `subscriptions.compile(…).stream(…)` in one call."""
-
-    def __init__(
-        self,
-        subscriptions: SubscriptionSet,
-        *,
-        lateness: dt.timedelta | None = dt.timedelta(0),
-        model: Model | None = None,
-        learn: bool = True,
-        cap: int = CAP,
-        operators: Operators | None = None,
-        planner: str = DEFAULT_PLANNER,
-    ) -> None:
-        _check_kinds(subscriptions, model)
-        engine = _compiled(subscriptions, model, operators, planner)
-        super().__init__(engine, lateness=lateness, learn=learn, cap=cap)
-
-    @classmethod
-    def from_bytes(
-        cls,
-        data: bytes,
-        subscriptions: SubscriptionSet,
-        *,
-        model: Model | None = None,
-        learn: bool = True,
-        operators: Operators | None = None,
-        planner: str = DEFAULT_PLANNER,
-    ) -> Self:
-        """Resume from `to_bytes`; patterns that are new, changed or gone since do not disturb the others' state."""
-        _check_kinds(subscriptions, model)
-        engine = _compiled(subscriptions, model, operators, planner)
-        return cls.at(StreamState.from_bytes(data, engine, learn=learn))
-
-
-def _compiled(subscriptions: SubscriptionSet, model: Model | None, operators: Operators | None, planner: str) -> Engine:
-    calling = Calling(operators, planner, None if model is None else model.operators)
-    return Engine.of(subscriptions, subscriptions.compile_filters(), calling=calling, model=model)
-
-
 def _called(calling: Calling) -> dict[str, Any]:
     """Counts of operators: evaluations asked for and made, failures, joins given up."""
     counts, made = calling.counts, calling.made
@@ -309,19 +269,13 @@ def _called(calling: Calling) -> dict[str, Any]:
     }
 
 
-def _check_set(subscriptions: object) -> None:
+def check_set(subscriptions: object) -> None:
     """Raise InputError unless this is a set of subscriptions."""
     if not isinstance(subscriptions, SubscriptionSet):
         raise InputError(
             f"{_shown(subscriptions)} is no set of subscriptions\n"
             """Hint: subscriptions = vedette.Subscriptions(); subscriptions.add("s1", "[x = 1] ; [x = 2] within 1 h")"""
         )
-
-
-def _check_kinds(subscriptions: object, model: object) -> None:
-    """Raise InputError unless these are a set of subscriptions, and a model or None."""
-    _check_set(subscriptions)
-    check_model(model)
 
 
 def check_model(model: object) -> None:

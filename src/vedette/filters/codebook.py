@@ -15,11 +15,10 @@ from vedette.filters.rank_columns import KeyRanks, RankColumn, RankSource, TextR
 from vedette.kernels.bundles import MISSING, CodedBatch
 from vedette.kernels.codes import taken
 from vedette.lazy import once
-from vedette.schema.columns import Column, ColumnData
-from vedette.schema.missing_values import missing
+from vedette.schema.columns import Column, ColumnData, missing
 
 if TYPE_CHECKING:
-    from vedette.filters.probes import ProbeTable
+    from vedette.filters.probes.probe_table import ProbeTable
 
 
 @dataclass(frozen=True)

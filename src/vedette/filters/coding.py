@@ -153,7 +153,7 @@ def _member_column(rank: int, highest: int, listed: MemberRows, member_ranks: ND
 
 def _probe_column(column: Column, asked: ProbeRows) -> tuple[ProbeColumn, ColumnPredicates]:
     """The tests that are still used, as tokens; "is false" of a list is a token too."""
-    from vedette.filters.probes import ProbeTable  # brings regular regex_tests and geometry with it
+    from vedette.filters.probes.probe_table import ProbeTable  # brings regular regex_tests and geometry with it
 
     used, token = np.unique(asked.token, return_inverse=True)
     negated = frozenset(token[asked.negative].tolist())

@@ -1,4 +1,4 @@
-"""The interface of an index, which finds the conjunctions that hold for events in code space.
+"""The interface of an index, which finds the conjunctions that hold for events in code space; the installed ones.
 
 A conjunction is a run of predicates; a predicate looks at one column of a coded event (`vedette.kernels.bundles`).
 How to add an index, with an example: docs/how-to/write-an-index.md.
@@ -7,12 +7,14 @@ How to add an index, with an example: docs/how-to/write-an-index.md.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Final, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette import plugins
 from vedette.kernels.bundles import CodedBatch, ConjunctionPairs, PredicateTable
+from vedette.plugins import Door, lacking
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -50,3 +52,30 @@ class Index(Protocol):
     def restore(cls, table: PredicateTable, ranks: int, arrays: Arrays) -> Index:
         """The inverse of `arrays`."""
         ...
+
+
+DEFAULT: Final = "clusters"  # the default
+AT_ONCE: Final = "scan"  # for few subscriptions or few events: needs no time to build
+
+
+def _check(name: str, found: object) -> type[Index]:
+    why = lacking(found, "name", "build", "match", "match_one", "arrays", "restore")
+    if why is not None:
+        raise TypeError(why)
+    kind = cast("type[Index]", found)
+    if kind.name != name:  # snapshots name the index to restore by this
+        raise TypeError(f"its `name` is {kind.name!r}, which is not the name of its entry point")
+    return kind
+
+
+INDEXES: Final = Door(plugins.INDEXES, _check, called=("index", "indexes"))
+
+
+def index_class(name: str) -> type[Index]:
+    """The class of an index."""
+    return INDEXES.find(name)
+
+
+def names() -> tuple[str, ...]:
+    """The names of the installed indexes, sorted."""
+    return plugins.names(plugins.INDEXES)

@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 
 from vedette.dialects.rule_results import Rule
 from vedette.errors import InputError, NotSupported, UnknownSubscription
-from vedette.filters.indexes import AT_ONCE
+from vedette.filters.index import AT_ONCE
 from vedette.filters.matcher import BaseMatcher, Matcher, counted
-from vedette.filters.pattern_records import NEEDS_PATTERN
-from vedette.filters.segment import Segment, SegmentContent
-from vedette.filters.segment_draft import DraftEntry, SegmentDraft
+from vedette.filters.segment import DraftEntry, Segment, SegmentContent, SegmentDraft
 from vedette.filters.subscription_input import check_texts, id_exists_message, located_error, read_records, text_of
+from vedette.filters.subscription_records import NEEDS_PATTERN
 from vedette.filters.subscription_view import Events, LiveSegment, SubscriptionView, all_alive
 from vedette.filters.synthetic_sample import SAMPLE
 from vedette.filters.templates import HasOperators, IsPattern, Templates

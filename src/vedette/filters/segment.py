@@ -1,25 +1,28 @@
-"""Segments: immutable compiled sets of filters, with codebook, predicates, index and subscription table."""
+"""Segments: immutable compiled sets of filters, with codebook, predicates, index and subscription table; drafts."""
 
 from __future__ import annotations
 
 import hashlib
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.filters.clause_builder import ClauseBuilder
 from vedette.filters.clauses import Clauses, Ints, concatenate
 from vedette.filters.codebook import BatchCodes, Codebook
 from vedette.filters.coding import decode_clauses, encode_clauses
-from vedette.filters.index import Index
-from vedette.filters.indexes import DEFAULT, index_class
+from vedette.filters.index import DEFAULT, Index, index_class
 from vedette.filters.kernels.match_rows import NO_VETOES, MatchRows, rows_of
+from vedette.filters.origins import Origin
 from vedette.filters.rank_columns import TextRanks
 from vedette.filters.subscription_table import SubscriptionTable
 from vedette.filters.synthetic_sample import SAMPLE, made_up_events
 from vedette.kernels.bundles import CodedBatch, PredicateTable
+from vedette.language.normalform import NormalForm
 from vedette.schema.columns import Column, ColumnData
 
 EVERYONE = np.zeros(0, np.uint64)  # the `alive` of a segment from which nothing was removed
@@ -142,9 +145,9 @@ class Segment:
         for probe in self.codebook.probes:
             found.update(repr(probe.column).encode())
             arrays += probe.table.arrays().values()
-        for array in arrays:
-            found.update(f"{array.dtype}{array.shape}".encode())
-            found.update(np.ascontiguousarray(array).data)
+        for each in arrays:
+            found.update(f"{each.dtype}{each.shape}".encode())
+            found.update(np.ascontiguousarray(each).data)
         return found.digest()
 
     def drawn(self) -> SegmentContent:
@@ -223,3 +226,68 @@ def _size(data: ColumnData) -> int:
         if hasattr(data, name):
             return len(getattr(data, name))
     raise TypeError(f"not a column: {data!r}")
+
+
+class DraftEntry(NamedTuple):
+    """A subscription that was read and normalised, ready to be added to a draft."""
+
+    id: str
+    when: str
+    form: NormalForm
+    subscriber: str | None = None
+    origin: Origin | None = None
+
+
+class SegmentDraft:
+    """Filters for a segment to be built, as arrays; append-only, so that ordinals stay."""
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+        self.texts: list[str] = []
+        self.subscribers: list[str | None] = []
+        self.origins: dict[int, Origin] = {}  # of those that have one
+        self._repeats = bytearray()
+        self._owner = array("i")
+        self._vetoes: list[tuple[int, int]] = []  # from which conjunction up to which, of those that have some
+        self._builder = ClauseBuilder()
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def tests(self) -> int:
+        """Number of tests of all of them: a filter may have a few, or many thousands."""
+        return self._builder.tests
+
+    def append(
+        self, id_: str, when: str, form: NormalForm, subscriber: str | None, origin: Origin | None = None
+    ) -> int:
+        """Add a subscription; returns its ordinal."""
+        ordinal = len(self.ids)
+        first = self._builder.size
+        repeats = self._builder.add(form)
+        if form.vetoes:
+            begin = self._builder.size
+            self._builder.add_vetoes(form)
+            self._vetoes.append((begin, self._builder.size))
+        self._owner.extend([ordinal] * (self._builder.size - first))
+        self.ids.append(id_)
+        self.texts.append(when)
+        self.subscribers.append(subscriber)
+        if origin is not None:
+            self.origins[ordinal] = origin
+        self._repeats.append(repeats)
+        return ordinal
+
+    def drawn(self) -> SegmentContent:
+        """The content added so far."""
+        vetoes = np.zeros(self._builder.size if self._vetoes else 0, np.bool_)
+        for begin, end in self._vetoes:
+            vetoes[begin:end] = True
+        return SegmentContent(
+            self._builder.clauses(),
+            np.array(self._owner, np.int32),
+            np.frombuffer(bytes(self._repeats), np.bool_),
+            SubscriptionTable.of(self.ids, self.texts, self.subscribers, self.origins),
+            vetoes,
+        )

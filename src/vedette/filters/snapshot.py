@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from vedette.errors import SnapshotError, VedetteError
 from vedette.filters.codebook import Codebook, MemberColumn, ProbeColumn
-from vedette.filters.indexes import index_class
+from vedette.filters.index import index_class
 from vedette.filters.kernels.match_rows import NO_VETOES
 from vedette.filters.kernels.ranks import RankSteps
 from vedette.filters.rank_columns import KeyRanks, RankColumn, TextRanks
@@ -92,9 +92,9 @@ def _load(reader: SnapshotReader) -> tuple[Segment, Schema]:
 # ---------------------------------------------------------------- the codebook
 
 
-def _save_codebook(writer: SnapshotWriter, codebook: Codebook) -> dict[str, Any]:
+def _joined_arrays(codebook: Codebook, texts: Sequence[TextRanks]) -> dict[str, Sequence[NDArray[Any]]]:
+    """The arrays of all columns that are written one after the other, by name."""
     keyed = [ranks for ranks in codebook.ranks if isinstance(ranks, KeyRanks)]
-    texts = [ranks for ranks in codebook.ranks if isinstance(ranks, TextRanks)]
     joined: dict[str, Sequence[NDArray[Any]]] = {
         **{f"rank.{name}": [getattr(ranks.steps, name) for ranks in keyed] for name in _STEPS},
         "rank.codes": [_NO_INTS if ranks.codes is None else ranks.codes for ranks in texts],
@@ -104,6 +104,12 @@ def _save_codebook(writer: SnapshotWriter, codebook: Codebook) -> dict[str, Any]
     finer = [ranks.finer for ranks in keyed if ranks.finer is not None]
     if finer:
         joined["rank.finer"] = finer
+    return joined
+
+
+def _save_codebook(writer: SnapshotWriter, codebook: Codebook) -> dict[str, Any]:
+    texts = [ranks for ranks in codebook.ranks if isinstance(ranks, TextRanks)]
+    joined = _joined_arrays(codebook, texts)
     for name, arrays in joined.items():
         writer.array(name, np.concatenate(arrays) if arrays else _NO_INTS)
     values = pa.concat_arrays([pa.array([], pa.large_binary()), *(ranks.values for ranks in texts)])
@@ -180,7 +186,7 @@ def _is_float(ranks: KeyRanks) -> bool:
 def _load_probes(reader: SnapshotReader) -> list[ProbeColumn]:
     if not reader.facts["probes"]:
         return []
-    from vedette.filters.probes import ProbeTable
+    from vedette.filters.probes.probe_table import ProbeTable
 
     probes = []
     for number, facts in enumerate(reader.facts["probes"]):

@@ -10,7 +10,7 @@ from vedette.dialects.registry import OWN, known_dialect
 from vedette.dialects.rule_results import Rule
 from vedette.errors import FilterError, InputError, NotSupported
 from vedette.filters.origins import Origin, described, text_and_origin
-from vedette.filters.want_records import EVENTS
+from vedette.filters.subscription_records import EVENTS
 from vedette.schema.keys import read
 from vedette.schema.types import Kind
 

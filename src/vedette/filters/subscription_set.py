@@ -15,18 +15,24 @@ from numpy.typing import NDArray
 
 from vedette.dialects.rule_results import Rule
 from vedette.errors import InputError, NotSupported, SchemaError, UnknownSubscription
-from vedette.filters.indexes import DEFAULT
+from vedette.filters.index import DEFAULT
 from vedette.filters.matcher import Matcher
-from vedette.filters.operator_records import OperatorRecord
 from vedette.filters.origins import NO_ORIGIN, Origin
-from vedette.filters.pattern_records import NEEDS_PATTERN, PatternRecord, Predict
-from vedette.filters.segment import Segment, SegmentContent
-from vedette.filters.segment_draft import DraftEntry, SegmentDraft
+from vedette.filters.segment import DraftEntry, Segment, SegmentContent, SegmentDraft
 from vedette.filters.subscription_input import check_texts, id_exists_message, located_error, read_records, text_of
+from vedette.filters.subscription_records import (
+    EVENTS,
+    NEEDS_PATTERN,
+    OperatorRecord,
+    PatternRecord,
+    Predict,
+    WantRecord,
+    WantTarget,
+    check_to,
+)
 from vedette.filters.subscription_view import Events
 from vedette.filters.synthetic_sample import SAMPLE
 from vedette.filters.templates import HasOperators, IsPattern, Templates
-from vedette.filters.want_records import EVENTS, WantRecord, WantTarget, check_to
 from vedette.language.check import check
 from vedette.language.parser import parse_filter
 from vedette.schema.encode import check_batch, encode

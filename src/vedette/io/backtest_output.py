@@ -10,9 +10,8 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from vedette.io.backtest_counts import UNTIMED, day_text
 from vedette.io.backtest_samples import BacktestSample
-from vedette.io.backtest_tally import BacktestSummary
+from vedette.io.backtest_tally import UNTIMED, BacktestSummary, day_text
 from vedette.io.output import output_format, written
 
 _PARQUET = pa.schema(

@@ -10,8 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from vedette.io.backtest_counts import NO_DAY, day_text
-from vedette.io.backtest_tally import BacktestSummary
+from vedette.io.backtest_tally import NO_DAY, BacktestSummary, day_text
 from vedette.patterns.forecasts.score import Decile
 
 _MOST: Final = 30  # subscriptions that are drawn

@@ -1,4 +1,4 @@
-"""Sources of bytes: a path or standard input, plain or gzipped, with a format."""
+"""Sources of bytes: a path or standard input, plain or gzipped, with a format; and their lines of text."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import io
 import os
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from vedette.errors import FileError
 
@@ -202,3 +202,61 @@ def _gunzipped(stream: Any) -> IO[bytes]:
 
 def _why(error: OSError) -> str:
     return error.strerror or str(error)
+
+
+LONGEST = 1 << 26  # 64 MiB: a line beyond that is not kept in memory
+
+
+class Lines(NamedTuple):
+    """Consecutive lines; `first` is the number of the first one, counted from 1."""
+
+    first: int
+    lines: list[bytes]
+    too_long: bool = False  # one line, of which only the beginning is here
+
+
+class WholeLines(NamedTuple):
+    """Consecutive lines before splitting: with an LF between them, but none at the end."""
+
+    text: bytes
+    too_long: bool = False
+
+
+def split(blocks: Iterable[bytes], longest: int = LONGEST) -> Iterator[Lines]:
+    """Split into complete lines, without their ends, about a block at a time."""
+    return numbered(whole_lines(blocks, longest))
+
+
+def numbered(texts: Iterable[WholeLines]) -> Iterator[Lines]:
+    """Lines one by one, with their numbers."""
+    number = 1
+    for text, too_long in texts:
+        lines = text.split(b"\n")
+        yield Lines(number, lines, too_long)
+        number += len(lines)
+
+
+def whole_lines(blocks: Iterable[bytes], longest: int = LONGEST) -> Iterator[WholeLines]:
+    """Blocks of bytes cut again at line ends; about a block at a time."""
+    rest: list[bytes] = []  # the beginning of a line whose end has not come yet
+    held = 0
+    skipping = False
+    for block in blocks:
+        if skipping:
+            _, newline, block = block.partition(b"\n")
+            if not newline:
+                continue
+            skipping = False
+        cut = block.rfind(b"\n")
+        if cut < 0:
+            rest.append(block)
+            held += len(block)
+        else:
+            yield WholeLines(b"".join([*rest, block[:cut]]))
+            rest, held = [block[cut + 1 :]], len(block) - cut - 1
+        if held > longest:
+            yield WholeLines(b"".join(rest)[:200], True)
+            rest, held, skipping = [], 0, True
+    last = b"".join(rest)
+    if last:
+        yield WholeLines(last)

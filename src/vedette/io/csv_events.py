@@ -17,9 +17,8 @@ import pyarrow as pa
 from vedette.errors import FileError
 from vedette.io.byte_sources import InputSource
 from vedette.io.chunks import EventChunk
-from vedette.io.csv_cells import arrow_type
 from vedette.io.csv_records import RecordBlock, split_records
-from vedette.io.csv_rows import CsvRows
+from vedette.io.csv_rows import CsvRows, arrow_type
 from vedette.schema.arrow_types import infer_arrow
 from vedette.schema.schema import Schema
 

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator
 
 import orjson
 
-from vedette.io.byte_sources import InputSource, source_of
+from vedette.io.byte_sources import InputSource, source_of, split
 from vedette.io.chunks import EventChunk, RejectedRow
 from vedette.io.csv_events import CsvEvents
 from vedette.io.jsonl_events import json_chunks, open_cloud_event
 from vedette.io.parquet_events import ParquetEvents
-from vedette.io.text_lines import split
 from vedette.schema.arrow_types import infer_arrow
 from vedette.schema.infer import SchemaInference
 from vedette.schema.readings import EVERYTHING

@@ -12,8 +12,8 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
+from vedette.io.byte_sources import Lines
 from vedette.io.chunks import EventChunk, RejectedRow
-from vedette.io.text_lines import Lines
 from vedette.schema.values import json_text
 
 _PLACE = re.compile(r": line \d+ column (\d+) \(char \d+\)\Z")

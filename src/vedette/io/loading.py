@@ -73,30 +73,14 @@ def load_rows(
     for number, record in enumerate(rows if records is None else records, 1):
         if told is not None and number % _STRIDE == 0:
             told(number)
-        error: FilterError | NotSupported | None = refusal(record, patterns=patterns)
-        refused = error is not None
+        refused = refusal(record, patterns=patterns)
+        error = refused or _taken(subscriptions, record, calls, patterns=patterns, operators=operators)
         if error is None:
-            try:
-                subscriptions.take(
-                    record.id,
-                    record.when,
-                    subscriber=record.subscriber,
-                    predict=record.predict,
-                    source=record.origin,
-                )
-                if calls is not None and _may_call(subscriptions, record.id):
-                    calls.records.append(record)
-                error = _beyond(subscriptions, record.id, patterns, operators)
-                if error is None:
-                    continue
-            except FilterError as wrong:
-                error = wrong
-            except NotSupported as more:
-                error = more if "\nHint: " in str(more) else NotSupported(f"{more}\n{LEAVE_IT_OUT}")
+            continue
         if rows.leaves_out(record, error):
             _forget(record, subscriptions, calls)
             continue
-        if aside is not None and not refused:
+        if aside is not None and refused is None:
             _forget(record, subscriptions, calls)
         problems.append(SubscriptionProblem.of_error(record, error))
     problems += map(SubscriptionProblem.of_reject, rows.rejects)
@@ -110,6 +94,28 @@ def load_rows(
         problems += [] if calls is None else calls.problems(schema)
         raise BadSubscriptions(rows.name, problems, consequence)
     return subscriptions
+
+
+def _taken(
+    subscriptions: Subscriptions,
+    record: SubscriptionRecord,
+    calls: OperatorCalls | None,
+    *,
+    patterns: bool,
+    operators: bool | None,
+) -> FilterError | NotSupported | None:
+    """Add a record to the set; returns why it cannot be matched."""
+    try:
+        subscriptions.take(
+            record.id, record.when, subscriber=record.subscriber, predict=record.predict, source=record.origin
+        )
+        if calls is not None and _may_call(subscriptions, record.id):
+            calls.records.append(record)
+        return _beyond(subscriptions, record.id, patterns, operators)
+    except FilterError as wrong:
+        return wrong
+    except NotSupported as more:
+        return more if "\nHint: " in str(more) else NotSupported(f"{more}\n{LEAVE_IT_OUT}")
 
 
 def _forget(record: SubscriptionRecord, subscriptions: Subscriptions, calls: OperatorCalls | None) -> None:

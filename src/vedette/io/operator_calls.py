@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from vedette.errors import FilterError, NotSupported
-from vedette.filters.pattern_records import PatternRecord, Predict
+from vedette.filters.subscription_records import PatternRecord, Predict
 from vedette.io.subscription_problems import BadSubscriptions, SubscriptionProblem
 from vedette.io.subscription_rows import SubscriptionRecord
 from vedette.language.check import check

@@ -16,7 +16,7 @@ import pyarrow.dataset as ds
 import pyarrow.fs as pa_fs
 
 from vedette.io import byte_sources
-from vedette.io.byte_sources import BYTE_ORDER_MARK, InputSource
+from vedette.io.byte_sources import BYTE_ORDER_MARK, InputSource, Lines, WholeLines, numbered, whole_lines
 from vedette.io.chunks import EventChunk
 from vedette.io.csv_events import CsvEvents
 from vedette.io.csv_records import records_of
@@ -24,7 +24,6 @@ from vedette.io.csv_rows import CsvRows
 from vedette.io.events import EventReader
 from vedette.io.jsonl_events import json_chunks
 from vedette.io.parquet_events import ParquetEvents, read_batches, table_chunks
-from vedette.io.text_lines import Lines, WholeLines, numbered, whole_lines
 
 _LEAST_BYTES, _MOST_BYTES = 1 << 18, 1 << 23
 _LEAST_ROWS = 8192

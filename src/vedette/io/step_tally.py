@@ -13,10 +13,9 @@ from vedette.engine.outcomes import KINDS, Outcomes
 from vedette.engine.state import StreamState
 from vedette.errors import InputError
 from vedette.filters.subscription_view import Events
-from vedette.io.backtest_counts import UNTIMED
 from vedette.io.backtest_samples import BacktestSample
 from vedette.io.backtest_tally import KINDS as TALLIED
-from vedette.io.backtest_tally import BacktestRows, BacktestTally
+from vedette.io.backtest_tally import UNTIMED, BacktestRows, BacktestTally
 from vedette.io.chunk_stepper import SliceOutcome
 from vedette.io.chunks import EventChunk
 from vedette.io.row_details import in_json

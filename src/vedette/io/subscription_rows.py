@@ -16,7 +16,7 @@ from vedette.dialects.registry import OWN
 from vedette.dialects.rule_results import Rule
 from vedette.errors import FilterError, InputError, LimitError, NotSupported
 from vedette.filters.origins import DESCRIBING, Origin, described, facts_of, json_of, text_and_origin
-from vedette.filters.pattern_records import Predict
+from vedette.filters.subscription_records import Predict
 from vedette.schema.keys import read
 from vedette.schema.types import Kind
 

@@ -11,7 +11,7 @@ import orjson
 
 from vedette.errors import FileError
 from vedette.filters.origins import DESCRIBING
-from vedette.io.byte_sources import InputSource, source_of
+from vedette.io.byte_sources import InputSource, source_of, split
 from vedette.io.jsonl_events import json_error
 from vedette.io.parquet_events import ParquetEvents
 from vedette.io.rule_files import rules_of
@@ -25,7 +25,6 @@ from vedette.io.subscription_rows import (
     SubscriptionRows,
     Written,
 )
-from vedette.io.text_lines import split
 from vedette.io.yaml_text import yaml_records
 
 FORMATS = ("jsonl", "yaml", "parquet")

@@ -24,7 +24,7 @@ from vedette.meeting.bounds import Reckoner
 from vedette.meeting.constraint_parser import Constraint, Disjunct
 from vedette.meeting.constraint_table import ConstraintTable
 from vedette.meeting.direction import RankSide, check_per
-from vedette.meeting.overlap_shares import OverlapShares
+from vedette.meeting.overlap import OverlapShares
 from vedette.meeting.rank_expressions import OVERLAP, RankExpression, read_expression
 from vedette.meeting.shapes import common_place
 from vedette.schema.schema import Schema

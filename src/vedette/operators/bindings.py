@@ -6,7 +6,7 @@ variables; a join finds values on which all predicates and value constraints of 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -124,6 +124,11 @@ class _JoinStep:
     constraints: list[VariableConstraint] = field(default_factory=list)
     forbidden: list[tuple[int, tuple[str, ...]]] = field(default_factory=list)  # negative parts and their variables
 
+    def bind(self, bound: Collection[str]) -> None:
+        """Tell its variables apart: those that were bound before, and the others."""
+        self.shared = tuple(place for place, name in enumerate(self.names) if name in bound)
+        self.fresh = tuple((name, place) for place, name in enumerate(self.names) if name not in bound)
+
 
 class Join:
     """A join planned once and run for many events: which variables are shared, and what is decided when."""
@@ -137,8 +142,7 @@ class Join:
         self._steps = [_JoinStep(-1)]  # what needs no variables
         self._steps += [_JoinStep(part, names) for part, (names, positive) in enumerate(shapes) if positive]
         for step in self._steps:
-            step.shared = tuple(place for place, name in enumerate(step.names) if name in bound)
-            step.fresh = tuple((name, place) for place, name in enumerate(step.names) if name not in bound)
+            step.bind(bound)
             bound.update(step.names)
             step.constraints = [each for each in waiting if each.variables <= bound]
             step.forbidden = [each for each in negative if bound.issuperset(each[1])]

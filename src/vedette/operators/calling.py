@@ -8,8 +8,8 @@ from dataclasses import asdict
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
-from vedette.filters.indexes import DEFAULT as DEFAULT_INDEX
-from vedette.filters.operator_records import OperatorRecord
+from vedette.filters.index import DEFAULT as DEFAULT_INDEX
+from vedette.filters.subscription_records import OperatorRecord
 from vedette.filters.subscription_set import SubscriptionSet
 from vedette.operators.registry import DEFAULT_PLANNER, Operators
 from vedette.schema.schema import Schema

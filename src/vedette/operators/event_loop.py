@@ -8,8 +8,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Generic, TypeVar
 
-from vedette.operators.abandoned_calls import AbandonedCalls, too_slow
-from vedette.operators.failures import Failure, failed
+from vedette.operators.failures import AbandonedCalls, Failure, failed, too_slow
 from vedette.operators.operator import Operator
 
 _T = TypeVar("_T")

@@ -1,4 +1,4 @@
-"""Failed evaluations, counted by operator and kind, and written to the log `vedette.operators`."""
+"""Failed evaluations, counted by operator and kind, and logged; and the calls that were given up and still run."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import importlib
 import logging
 import threading
 import traceback
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
@@ -92,3 +93,33 @@ class Failures:
             _log.warning("operator %s, event %s: %s", operator.name, event, failure.reason)
         if len(failures) > MOST_LINES:
             _log.warning("operator %s: %d more events failed", operator.name, len(failures) - MOST_LINES)
+
+
+class AbandonedCalls:
+    """Calls that exceeded their time limit, by operator. At the cap, no more are made until some return."""
+
+    def __init__(self, cap: int) -> None:
+        self._cap = cap
+        self._running: Counter[Operator] = Counter()
+        self._lock = threading.Lock()
+
+    def refusal(self, operator: Operator) -> Failure | None:
+        """The reason why the operator cannot be called now; None if it can be."""
+        if self._running[operator] < self._cap:
+            return None
+        return Failure("stuck", f"not called: {self._cap} calls that took too long have not come back")
+
+    def add(self, operator: Operator) -> None:
+        """Count a call that is given up."""
+        with self._lock:
+            self._running[operator] += 1
+
+    def remove(self, operator: Operator) -> None:
+        """A call that was given up has returned."""
+        with self._lock:
+            self._running[operator] -= 1
+
+
+def too_slow(limit: float) -> Failure:
+    """The failure of a call that exceeded its time limit."""
+    return Failure("time", f"no answer within {limit:g} s")

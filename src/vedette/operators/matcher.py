@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vedette.errors import InputError
-from vedette.filters.indexes import DEFAULT as DEFAULT_INDEX
+from vedette.filters.index import DEFAULT as DEFAULT_INDEX
 from vedette.filters.kernels.match_rows import MatchRows, events_of, joined
 from vedette.filters.origins import NO_ORIGIN
 from vedette.filters.subscription_set import SubscriptionSet
@@ -19,9 +19,8 @@ from vedette.filters.subscription_view import Events, LiveSegment, SubscriptionV
 from vedette.operators.evaluation_rounds import EvaluationCounts, EvaluationRecord, EvaluationRounds
 from vedette.operators.event_sources import EventSource
 from vedette.operators.failures import FailureKind
-from vedette.operators.operator_plan import BestMatches, Plan
+from vedette.operators.operator_plan import DEFAULT, BestMatches, Plan, planner_number
 from vedette.operators.operator_runner import OperatorRunner
-from vedette.operators.planners import DEFAULT, planner_number
 from vedette.operators.registry import Operators
 from vedette.operators.statistics import Statistics, StatisticsView
 from vedette.operators.values import as_text

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from vedette.operators.calling import Calling
-from vedette.operators.statistics import Statistics
-from vedette.operators.statistics_delta import StatisticsDelta
+from vedette.operators.statistics import Statistics, StatisticsDelta
 
 _THINGS: Final = 10_000  # predicates and evaluations of one report
 _EXAMPLES: Final = 5  # failures of one operator in a report

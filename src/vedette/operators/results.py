@@ -1,4 +1,4 @@
-"""Results of operators: what functions return, as truth and bindings of Python values.
+"""Results of operators: what functions return, as truth and bindings of Python values; and a cache of them.
 
 NumPy's and Arrow's values are converted here. A result of the wrong form makes its event unknown, with the reason.
 """
@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import itertools
 import reprlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple, TypeAlias
 
@@ -15,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from vedette.operators.failures import Failure
+from vedette.operators.operator import Cache
 from vedette.schema.arrays import is_list, list_parts, plain, validity
 from vedette.schema.python_values import python_values
 
@@ -150,3 +153,51 @@ def _wrong(reason: str) -> Failure:
 
 def _shown(value: Any) -> str:
     return reprlib.repr(value)
+
+
+class ResultCache:
+    """Results by key: those used last, for a limited time; any number of threads may use it."""
+
+    def __init__(self, kept: Cache, clock: Callable[[], float]) -> None:
+        self._kept = kept
+        self._clock = clock
+        self._found: OrderedDict[Hashable, tuple[float, EvaluationResult]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def get(self, key: Hashable) -> EvaluationResult | None:
+        """The cached result of a key, unless it is too old."""
+        with self._lock:
+            entry = self._found.get(key)
+            if entry is None:
+                return None
+            stored, found = entry
+            if self._kept.seconds is not None and self._clock() - stored >= self._kept.seconds:
+                del self._found[key]
+                return None
+            self._found.move_to_end(key)
+            return found
+
+    def put(self, key: Hashable, found: EvaluationResult) -> None:
+        """Cache a result; the least recently used one makes room."""
+        with self._lock:
+            self._found[key] = self._clock(), found
+            self._found.move_to_end(key)
+            while len(self._found) > self._kept.size:
+                self._found.popitem(last=False)
+
+
+def key_of(value: Any) -> Hashable:
+    """A key that is equal for equal values of one type only: 1, 1.0 and true are three. TypeError if there is none."""
+    if value is None or type(value) is str:
+        return value
+    if isinstance(value, float):
+        return float, value.hex()  # NaN is itself, and the two zeros are two
+    if isinstance(value, Mapping):
+        return dict, frozenset((name, key_of(each)) for name, each in value.items())
+    if isinstance(value, list | tuple):
+        return list, tuple(key_of(each) for each in value)
+    hash(value)
+    return type(value), value

@@ -15,8 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from vedette.operators.abandoned_calls import AbandonedCalls, too_slow
-from vedette.operators.failures import Failure
+from vedette.operators.failures import AbandonedCalls, Failure, too_slow
 from vedette.operators.operator import Operator
 from vedette.operators.thread_interrupt import TimeLimitExceeded, await_interrupt, interrupt
 

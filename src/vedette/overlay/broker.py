@@ -12,16 +12,14 @@ and gets the difference. Events that were lost with a link are not sent again.
 from __future__ import annotations
 
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from vedette.errors import InputError, UnknownSubscription
 from vedette.filters.subscription_input import check_texts, id_exists_message
 from vedette.filters.subscription_set import schema_of
-from vedette.overlay.cover import Cover, ExactCover
-from vedette.overlay.digests import differing, digest, part
-from vedette.overlay.duplicate_filter import DuplicateFilter
-from vedette.overlay.forwarding import Forwarding
+from vedette.overlay.forwarding import Cover, ExactCover, Forwarding
 from vedette.overlay.interests import HERE, Interests
 from vedette.overlay.messages import (
     AdjacencyMessage,
@@ -33,10 +31,35 @@ from vedette.overlay.messages import (
     PublishMessage,
     SubscribeMessage,
     SubscriptionKey,
+    differing,
+    digest,
+    part,
 )
 from vedette.overlay.topology import Routes, routes
 from vedette.overlay.wire import ID_CHARACTERS, MOST_KEYS, check_links, check_name, check_size, plain
 from vedette.schema.schema import Schema
+
+MOST = 65_536  # far more than can be on their way round while the tree is changing
+
+
+class DuplicateFilter:
+    """The names of recent events; the oldest are dropped."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        self._names: OrderedDict[tuple[str, int], None] = OrderedDict()
+
+    def __contains__(self, name: tuple[str, int]) -> bool:
+        return name in self._names
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def add(self, name: tuple[str, int]) -> None:
+        """Add one event."""
+        self._names[name] = None
+        if len(self._names) > self._most:
+            self._names.popitem(last=False)
 
 
 class BrokerNotification(NamedTuple):

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from vedette.errors import InputError
 from vedette.overlay.broker import Broker, BrokerNotification
-from vedette.overlay.cover import Cover, ExactCover
+from vedette.overlay.forwarding import Cover, ExactCover
 from vedette.overlay.messages import Message
 from vedette.overlay.node import BrokerNode
 from vedette.overlay.wire import Frame, check_links, decode, encode

@@ -16,8 +16,9 @@ import orjson
 
 from vedette.errors import InputError
 from vedette.language.limits import TEXT_BYTES
-from vedette.overlay.digests import BITS, PARTS
 from vedette.overlay.messages import (
+    BITS,
+    PARTS,
     AdjacencyMessage,
     CancelMessage,
     DifferMessage,

@@ -1,4 +1,4 @@
-"""The parts of a pattern that can be forecast separately: the operands of its `and` and `or`, and their context.
+"""The patterns that are forecast, and the parts that can be forecast separately: operands of `and` and `or`.
 
 The machine of a whole pattern counts combinations of its parts' states, which may be too many to learn from. Each part
 is then a machine of its own, over the same partitions and with the same window. Parts must be independent: a
@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.filters.subscription_records import PatternRecord, Predict
+from vedette.language import ast
 from vedette.language.ast import (
     Absence,
     Composite,
@@ -27,6 +30,8 @@ from vedette.language.ast import (
     TimedPattern,
 )
 from vedette.language.join_variables import variable_tests
+from vedette.language.parser import parse
+from vedette.language.render import render
 from vedette.language.steps import conditions_of, steps_of
 from vedette.patterns.step_alternatives import shared_variable
 
@@ -149,4 +154,64 @@ def _linked(composite: Composite, tree: SplitNode) -> bool:
         for condition in (one for each in conditions_of(leaf.pattern) for one in each.conditions):
             if not {condition.later, condition.earlier or condition.later} <= labels:
                 return True
+    return False
+
+
+PatternRecords: TypeAlias = (
+    Mapping[int, PatternRecord] | Iterable[PatternRecord]
+)  # by number, or in the order of numbers
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastPattern:
+    """A pattern that is forecast."""
+
+    id: str
+    name: str  # text and features in canonical form: what a model knows it by
+    within: int
+    threshold: float
+    aged: bool  # it has time conditions, so the age of a partial match matters
+    window: int | None = None  # microseconds
+    tree: SplitNode | None = None  # how it is made of parts, which are observed apart
+
+    @property
+    def parts(self) -> int:
+        """The number of parts that are observed separately."""
+        return 0 if self.tree is None else len(list(leaves(self.tree)))
+
+
+def forecast_patterns(records: PatternRecords) -> dict[int, ForecastPattern]:
+    """Number of a pattern -> its forecast options, for those that have any."""
+    numbered = records.items() if isinstance(records, Mapping) else enumerate(records)
+    return {number: _watched(record, record.predict) for number, record in numbered if record.predict is not None}
+
+
+def _watched(record: PatternRecord, asked: Predict) -> ForecastPattern:
+    tree = parse(record.text)
+    name = "\n".join([render(tree), *(render(parse(feature)) for feature in asked.features)])
+    whole = tree if isinstance(tree, ast.Composite) else None
+    return ForecastPattern(
+        record.id,
+        name,
+        asked.within,
+        asked.threshold,
+        _speaks_of_time(tree),
+        None if whole is None else whole.within,
+        None if whole is None else split(whole),
+    )
+
+
+def _speaks_of_time(tree: ast.Expression) -> bool:
+    """Whether a pattern has a window or a time condition, so that a partial match can grow too old."""
+    return isinstance(tree, ast.Composite) and (tree.within is not None or _conditioned(tree.pattern))
+
+
+def _conditioned(pattern: ast.Pattern) -> bool:
+    match pattern:
+        case ast.TimedPattern():
+            return True
+        case ast.Sequence(parts=parts) | ast.PatternAnd(parts=parts) | ast.PatternOr(parts=parts):
+            return any(_conditioned(part) for part in parts)
+        case ast.Repeat(part=part):
+            return _conditioned(part)
     return False

@@ -81,15 +81,16 @@ def _conditions(composite: Composite, text: str) -> Iterator[Lint]:
             yield Lint("never", message, *_place(one.span), text)
         else:
             clashing += bounds
-            if (
-                not absolute
-                and one.op in _NEGATED
-                and not _possible([*order, *within, *_bounds(one, _NEGATED[one.op])])
-            ):
-                beside = (
-                    "the window" if _possible([*order, *_bounds(one, _NEGATED[one.op])]) else "the order of the steps"
-                )
-                yield Lint("redundant", f"{_said(one, text)} adds nothing beside {beside}", *_place(one.span), text)
+            if not absolute and one.op in _NEGATED:
+                yield from _redundant(one, order, within, text)
+
+
+def _redundant(one: TimeCondition, order: list[Bound], within: list[Bound], text: str) -> Iterator[Lint]:
+    """Warn of a condition that always holds: its negation is impossible."""
+    negated = _bounds(one, _NEGATED[one.op])
+    if not _possible([*order, *within, *negated]):
+        beside = "the window" if _possible([*order, *negated]) else "the order of the steps"
+        yield Lint("redundant", f"{_said(one, text)} adds nothing beside {beside}", *_place(one.span), text)
 
 
 def _spoken_of(one: TimeCondition) -> set[str]:

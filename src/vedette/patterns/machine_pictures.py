@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.errors import InputError
-from vedette.filters.pattern_records import PatternRecord
+from vedette.filters.subscription_records import PatternRecord
 from vedette.filters.subscription_set import schema_of
 from vedette.language.ast import Composite, Step
 from vedette.language.parser import parse

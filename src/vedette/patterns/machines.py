@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from vedette.errors import InputError, LimitError, NotSupported
-from vedette.filters.pattern_records import PatternRecord
+from vedette.filters.subscription_records import PatternRecord
 from vedette.language.ast import Composite, Filter, Step
 from vedette.language.check import check
 from vedette.language.parser import parse

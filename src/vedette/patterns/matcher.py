@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.errors import InputError, UnknownSubscription
-from vedette.filters.pattern_records import PatternRecord, Predict
+from vedette.filters.subscription_records import PatternRecord, Predict
 from vedette.filters.subscription_set import schema_of
 from vedette.filters.subscription_view import Events
 from vedette.operators.calling import Calling

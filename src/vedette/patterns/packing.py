@@ -1,6 +1,6 @@
 """Pack arrays and plain facts into bytes: a line of JSON that describes them, then the arrays.
 
-b"vedette state 1\\n" | crc32 of the rest, 8 hex digits, "\\n" | {"kind": …, "facts": …, "arrays": …} "\\n" | arrays
+b"vedette state 1\n" | crc32 of the rest, 8 hex digits, "\n" | {"kind": …, "facts": …, "arrays": …} "\n" | arrays
 """
 
 from __future__ import annotations
@@ -59,3 +59,14 @@ def unpacked(kind: str, data: bytes) -> tuple[dict[str, NDArray[Any]], dict[str,
         arrays[name] = found.reshape(shape).astype(dtype.newbyteorder("="))
         at += count * dtype.itemsize
     return arrays, header["facts"]
+
+
+def arrays_under(owner: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The arrays of an owner, with its name as a prefix."""
+    return {f"{owner}/{name}": array for name, array in arrays.items()}
+
+
+def arrays_of(owner: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The arrays of this owner, without the prefix."""
+    prefix = f"{owner}/"
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -83,29 +83,16 @@ class PatternReader:
         else:
             rows = self._matcher.match_rows(encoded, ordered=True)
         size = encoded.size
-        paths = {*self._columns, *(path for keys in self._keys for path in keys)}
-        types = self._types(events, paths, lenient=rejects is not None)
-        read = encode(events, [Column(path, type_) for path, some in types.items() for type_ in some], self._schema)
         times = times_of(events, self._schema)
         if refused:
             known = times.known.copy()
             known[[*refused]] = False  # they do not count, and neither do their times
             times = replace(times, known=known)
-        wrong = [*read.rejects, *times.rejects]
+        columns, keys, wrong = self._joined_values(events, size, lenient=rejects is not None)
+        wrong += times.rejects
         if wrong and rejects is None:
-            worst = min(wrong, key=lambda each: each.row)
-            raise InputError(
-                f"event {first + worst.row}: attribute {worst.attribute!r}: {worst.reason}\n"
-                "Hint: with a list as `rejects` such events are put there, and do not count"
-            )
+            raise _worst(wrong, first)
         broken += wrong
-        values = {
-            path: _either([coded(read.data[Column(path, type_)], type_.kind) for type_ in some])
-            for path, some in types.items()
-        }
-        nothing: Values = (np.zeros((size, 2), np.int64), np.zeros(size, np.bool_))
-        columns = [values.get(path, nothing) for path in self._columns]
-        keys = [partition_keys([values.get(path, nothing) for path in paths]) for paths in self._keys]
         timed = times.known
         batch = PatternBatch(
             np.arange(first, first + size),
@@ -125,6 +112,22 @@ class PatternReader:
             accepted[[*(each.row for each in broken), *refused]] = False
             batch, timed = batch.take(np.flatnonzero(accepted)), timed[accepted]
         return batch, timed
+
+    def _joined_values(
+        self, events: Events, size: int, *, lenient: bool
+    ) -> tuple[list[Values], list[Values], list[Reject]]:
+        """The values that joins compare, those that partition the events, and the events that break the schema."""
+        paths = {*self._columns, *(path for keys in self._keys for path in keys)}
+        types = self._types(events, paths, lenient=lenient)
+        read = encode(events, [Column(path, type_) for path, some in types.items() for type_ in some], self._schema)
+        values = {
+            path: _either([coded(read.data[Column(path, type_)], type_.kind) for type_ in some])
+            for path, some in types.items()
+        }
+        nothing: Values = (np.zeros((size, 2), np.int64), np.zeros(size, np.bool_))
+        columns = [values.get(path, nothing) for path in self._columns]
+        keys = [partition_keys([values.get(path, nothing) for path in paths]) for paths in self._keys]
+        return columns, keys, [*read.rejects]
 
     def _types(self, events: Events, paths: set[str], *, lenient: bool) -> dict[str, list[Type]]:
         """The type by which each path is read; a path whose type is unknown is left out.
@@ -194,3 +197,12 @@ def _matcher(texts: Sequence[str], schema: Schema, calling: Calling) -> Matcher 
 
 def _stacked(arrays: Sequence[NDArray[Any]], none: tuple[int, ...], dtype: Any) -> NDArray[Any]:
     return np.stack(arrays) if arrays else np.zeros(none, dtype)
+
+
+def _worst(wrong: Sequence[Reject], first: int) -> InputError:
+    """The error for the first event that breaks the schema."""
+    worst = min(wrong, key=lambda each: each.row)
+    return InputError(
+        f"event {first + worst.row}: attribute {worst.attribute!r}: {worst.reason}\n"
+        "Hint: with a list as `rejects` such events are put there, and do not count"
+    )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.filters.pattern_records import CAP as CAP  # noqa: PLC0414 - hosts take it from here
+from vedette.filters.subscription_records import CAP as CAP  # noqa: PLC0414 - hosts take it from here
 from vedette.patterns.event_batch import PatternBatch
 from vedette.patterns.forecast_parts import is_part
 from vedette.patterns.graph import Graph
@@ -119,11 +119,14 @@ def _matches(
     graph: Graph, state: runs.RunState, outputs: runs.RunOutputs, count: int, events: runs.RunEvents
 ) -> PatternMatches:
     rows, uids = outputs.matches[:count], graph.uids
-    order = np.lexsort((rows[:, 1], rows[:, 0]))
-    order = order[~is_part(uids[rows[order, 1]])]  # the completion of a part is observed, and not reported
+    order = np.lexsort((rows[:, runs.M_PATTERN], rows[:, runs.M_EVENT]))
+    order = order[~is_part(uids[rows[order, runs.M_PATTERN]])]  # the completion of a part is observed, and not reported
     values = outputs.variables[:count, : 2 * graph.variables].reshape(count, graph.variables, 2)
     return PatternMatches(
-        events.number[rows[order, 0]], uids[rows[order, 1]], witnesses_of(state, rows[order, 2]), values[order]
+        events.number[rows[order, runs.M_EVENT]],
+        uids[rows[order, runs.M_PATTERN]],
+        witnesses_of(state, rows[order, runs.M_NODE]),
+        values[order],
     )
 
 
@@ -132,19 +135,19 @@ def _observations(
 ) -> Observations:
     rows = outputs.observed[:count].copy()
     return Observations(
-        event=events.number[rows[:, 0]],
-        pattern=graph.uids[rows[:, 1]],
-        key=rows[:, 2:4],
-        state=rows[:, 4],
-        hit=rows[:, 5] != 0,
-        symbol=rows[:, 6],
-        depth=rows[:, 7],
-        age=rows[:, 8],
-        first=rows[:, 9],
-        time=events.time[rows[:, 0]],
-        span=rows[:, 11],
-        begun=rows[:, 12],
-        witness=witnesses_of(state, rows[:, 10]),
+        event=events.number[rows[:, runs.O_EVENT]],
+        pattern=graph.uids[rows[:, runs.O_PATTERN]],
+        key=rows[:, runs.O_HIGH : runs.O_LOW + 1],
+        state=rows[:, runs.O_STATE],
+        hit=rows[:, runs.O_HIT] != 0,
+        symbol=rows[:, runs.O_SYMBOL],
+        depth=rows[:, runs.O_DEPTH],
+        age=rows[:, runs.O_AGE],
+        first=rows[:, runs.O_FIRST],
+        time=events.time[rows[:, runs.O_EVENT]],
+        span=rows[:, runs.O_SPAN],
+        begun=rows[:, runs.O_BEGUN],
+        witness=witnesses_of(state, rows[:, runs.O_NODE]),
     )
 
 

@@ -16,8 +16,7 @@ from vedette.language.evaluate import Event, value_of
 from vedette.language.join_variables import VariableTest, variable_tests
 from vedette.language.render import render
 from vedette.operators.calling import Calling
-from vedette.operators.explain import explain_operators
-from vedette.operators.explanation import OperatorExplanation
+from vedette.operators.explain import OperatorExplanation, explain_operators
 from vedette.operators.matcher import OperatorMatcher
 from vedette.patterns.step_alternatives import alternatives
 from vedette.schema.schema import Schema

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vedette.filters.pattern_records import PatternRecord
+from vedette.filters.subscription_records import PatternRecord
 from vedette.filters.subscription_view import Events
 from vedette.language.ast import Composite
 from vedette.language.check import check
@@ -191,19 +191,6 @@ class WitnessNames:
         ]
         # The last one has no name, but a place: any name may be that of a path.
         return pa.table([*texts, pa.array(kept.numbers)], names=["", *self._paths, ""])
-
-    def restore_table(self, table: pa.Table) -> None:
-        """Restore what `table` returned."""
-        *texts, numbers = table.columns
-        columns = {
-            name: column.to_numpy(zero_copy_only=False)
-            for name, column in zip(table.column_names[:-1], texts, strict=True)
-        }
-        nothing = np.full(table.num_rows, None, object)
-        kept = tuple(columns.get(path, nothing) for path in ["", *self._paths])
-        self._alone = {}
-        self._parts = [_RetainedEvents(numbers.to_numpy().astype(np.int64), kept)]
-        self._size = table.num_rows
 
     def restore(self, plain: Mapping[str, Any]) -> None:
         """Restore what `plain` returned."""

@@ -15,11 +15,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from vedette.errors import SchemaError
-from vedette.schema.columns import Column, ColumnData, KeyColumn, ListColumn, TextColumn
+from vedette.schema.columns import Column, ColumnData, KeyColumn, ListColumn, TextColumn, present_in
 from vedette.schema.encode import encode
 from vedette.schema.exact_numbers import column_of, key_at
 from vedette.schema.keys import DENSE, INT_MAX, INT_MIN, UINT_MAX, NumberKey, key, number_key, read_string
-from vedette.schema.missing_values import present_in
 from vedette.schema.paths import finder
 from vedette.schema.readings import TYPES, viewer
 from vedette.schema.schema import Schema

@@ -17,7 +17,7 @@ from vedette.schema.arrays import array_column, is_list, is_text, is_text_dictio
 from vedette.schema.columns import KeyColumn, ListColumn, TextColumn
 from vedette.schema.exact_numbers import column_of_table, exact_keys, key_table, together
 from vedette.schema.keys import number_key
-from vedette.schema.map_texts import MapTexts, map_items
+from vedette.schema.map_columns import MapTexts, map_items
 from vedette.schema.parsed_texts import merged
 from vedette.schema.python_values import python_values
 from vedette.schema.readings import figure_of, json_leaf, leaf, leaf_text

@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 
 from vedette.errors import SchemaError
 from vedette.schema.arrays import array_column, is_list, is_text, list_parts, plain, validity
-from vedette.schema.columns import ColumnData, KeyColumn, ListColumn, PointColumn, RegionColumn, TextColumn
-from vedette.schema.map_index import MapEntries, MapIndex
-from vedette.schema.map_texts import MapTexts
-from vedette.schema.missing_values import missing
+from vedette.schema.columns import ColumnData, KeyColumn, ListColumn, PointColumn, RegionColumn, TextColumn, missing
+from vedette.schema.map_columns import MapEntries, MapIndex, MapTexts
 from vedette.schema.parsed_texts import Refuse, Scalars
 from vedette.schema.paths import finder
 from vedette.schema.python_values import python_values, without_nulls

@@ -12,11 +12,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from vedette.schema.arrays import is_list, list_parts, plain, validity
-from vedette.schema.columns import ColumnData, KeyColumn, TextColumn
+from vedette.schema.columns import ColumnData, KeyColumn, TextColumn, missing
 from vedette.schema.leaf_arrays import Leaves, decoded, texts
-from vedette.schema.map_index import MapEntries
-from vedette.schema.map_texts import MapTexts
-from vedette.schema.missing_values import missing
+from vedette.schema.map_columns import MapEntries, MapTexts
 from vedette.schema.readings import EVERYTHING, TYPES, integer_of, viewer
 from vedette.schema.values import values_column
 

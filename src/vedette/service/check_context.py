@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import FilterError, InputError
-from vedette.filters.pattern_records import Predict
+from vedette.filters.subscription_records import Predict
 from vedette.filters.subscription_set import SubscriptionKind
 from vedette.operators.registry import Operators
 from vedette.schema.schema import Schema

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
 
-from vedette.filters.pattern_records import Predict
+from vedette.filters.subscription_records import Predict
 from vedette.service import clock
 from vedette.service.check_context import CheckContext
 from vedette.service.event_explanations import reasons

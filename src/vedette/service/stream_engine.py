@@ -19,7 +19,7 @@ from vedette.engine import step
 from vedette.engine.live import LiveEngine, LiveStream
 from vedette.engine.outcomes import KINDS, OutcomeDetail, Outcomes, detail_fields
 from vedette.engine.subscriptions import Subscriptions
-from vedette.filters.pattern_records import Predict
+from vedette.filters.subscription_records import Predict
 from vedette.operators.registry import Operators
 from vedette.patterns.machine_pictures import MachineProgress
 from vedette.schema.encode import Reject

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from vedette.errors import InputError
-from vedette.filters.pattern_records import Predict
+from vedette.filters.subscription_records import Predict
 from vedette.filters.subscription_set import OF_OFFERS, SubscriptionKind
 from vedette.operators.registry import Operators
 from vedette.service import clock, signing, tickets

@@ -51,7 +51,7 @@ def loaded(
     if isinstance(subscriptions, Matcher | Engine):
         return subscriptions
     if isinstance(subscriptions, ShippedSnapshot):
-        return opened(subscriptions).engine(Calling(operators))
+        return Engine.restored(opened(subscriptions), Calling(operators))
     if isinstance(subscriptions, LiveMatcher | LiveEngine):
         raise InputError(
             f"a {type(subscriptions).__name__} changes while it matches, and what is sent to workers does not\n"

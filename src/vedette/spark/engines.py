@@ -84,9 +84,11 @@ def engine_here(sent: Sent) -> Iterator[Engine]:
     """The engine of what needs no state in a worker, while a task runs, as a context."""
     saved = opened(sent.snapshot)
     if not sent.binds or sent.caller is None:
-        yield saved.stateless(Calling())
+        yield Engine.restored(saved, Calling(), stateless=True)
         return
     with hosted(sent.caller) as host:
         # Planned once for all tasks; the plain filters are not kept with it, so that old snapshots can be taken away.
-        planned = host.kept(sent.snapshot.folder, lambda calling: saved.without_filters().stateless(calling))
-        yield saved.stateless(host.calling, like=planned)
+        planned = host.kept(
+            sent.snapshot.folder, lambda calling: Engine.restored(saved.without_filters(), calling, stateless=True)
+        )
+        yield Engine.restored(saved, host.calling, stateless=True, like=planned)

@@ -26,10 +26,10 @@ from pyspark.sql import SparkSession
 from vedette.engine.outcomes import OutcomeDetails
 from vedette.errors import FileError
 from vedette.filters.kernels.match_rows import MatchRows, events_of
+from vedette.io.byte_sources import numbered as lines_of
+from vedette.io.byte_sources import whole_lines
 from vedette.io.chunks import EventChunk, RejectedRow, filled
 from vedette.io.pieces import CutPiece, FileRange, LineCount, LinesPiece, Piece, PieceSizes
-from vedette.io.text_lines import numbered as lines_of
-from vedette.io.text_lines import whole_lines
 from vedette.schema.columns import Column
 from vedette.spark.engines import Sent
 from vedette.spark.file_task import COLUMNS, Tallying, TaskOptions, heard, match_pieces

@@ -19,11 +19,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from vedette.errors import InputError
-from vedette.io.byte_sources import BytesSource
+from vedette.io.byte_sources import BytesSource, Lines, split
 from vedette.io.chunks import EventChunk, RejectedRow
 from vedette.io.csv_events import CsvEvents
 from vedette.io.jsonl_events import json_chunks
-from vedette.io.text_lines import Lines, split
 from vedette.schema.schema import Schema
 
 Before: TypeAlias = dict[tuple[str, int], tuple[int, int]]  # rows and lines before each block of a file

@@ -26,9 +26,8 @@ from pyspark.sql import SparkSession
 from vedette.engine.engine import Engine
 from vedette.engine.snapshot import MODEL, PARTS, SavedEngine, parts_of, read
 from vedette.errors import SnapshotError
-from vedette.filters.checksums import whole_sum
 from vedette.filters.matcher import Matcher
-from vedette.filters.snapshot_files import ARRAYS, MANIFEST
+from vedette.filters.snapshot_files import ARRAYS, MANIFEST, whole_sum
 from vedette.spark import host_cache
 from vedette.spark.warm_up import warm_up
 

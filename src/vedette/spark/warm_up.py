@@ -8,7 +8,7 @@ import numpy as np
 
 from vedette.filters.kernels.labels import Labels, joined, padded
 from vedette.filters.matcher import Matcher
-from vedette.filters.operator_records import OperatorRecord
+from vedette.filters.subscription_records import OperatorRecord
 from vedette.schema.encode import Reject
 from vedette.schema.schema import Schema
 from vedette.schema.types import Kind

@@ -134,7 +134,7 @@ def test_its_pipeline_tells_the_same(run: tuple[Path, Any]) -> None:
 def test_without_spark_it_runs_in_one_process_and_says_so(missing: str) -> None:
     code = f"""
 {missing}
-from vedette.cli.demo.demo_engine import started_engine
+from vedette.cli.demo.demo import started_engine
 from vedette.cli.terminal import Terminal
 with started_engine(Terminal()) as engine:
     print(engine)

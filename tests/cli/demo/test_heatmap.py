@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
-from vedette.cli.demo.heatmap import Heatmap, _limits, _round
+from vedette.cli.demo.page import Heatmap, _limits, _round
 
 
 def _drawn(svg: str, shape: tuple[int, int]) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from vedette.dialects.cesql import evaluate
-from vedette.dialects.cesql.likes import is_like
+from vedette.dialects.cesql.evaluate import is_like
 
 EVENT = {
     "specversion": "1.0",

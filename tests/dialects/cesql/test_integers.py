@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.dialects.cesql.integers import ALL, IntegerIntervals, has, mirrored, moved, others, united
+from vedette.dialects.cesql.attribute_tests import ALL, IntegerIntervals, has, mirrored, moved, others, united
 from vedette.dialects.cesql.parser import INTEGERS
 
 EDGES = (0, 1, 2147483646, 2147483647, 2147483648)

@@ -13,8 +13,7 @@ import yaml
 
 from vedette.dialects import registry
 from vedette.dialects.rule_results import RuleDocument, RuleResult, RuleTranslation
-from vedette.engine.stream import StreamMatcher
-from vedette.engine.subscriptions import Subscriptions
+from vedette.engine.subscriptions import StreamMatcher, Subscriptions
 from vedette.errors import DialectError, NotSupported
 
 Event = dict[str, Any]

@@ -10,7 +10,7 @@ import pytest
 
 from tests.contract.sigma import shared
 from tests.dialects.sigma.asking import answers, said, selection
-from vedette.dialects.sigma import windows_log_sources
+from vedette.dialects.sigma import pipelines
 from vedette.errors import InputError, NotSupported
 
 PROCESS = {"product": "windows", "category": "process_creation"}
@@ -26,13 +26,13 @@ def written(folder: Path, name: str, text: str) -> str:
 def test_log_sources_of_windows_are_those_of_other_evaluators() -> None:
     known = json.loads(shared("sigma_rules/logsource_scope.json").read_text(encoding="utf-8"))
     for category, pairs in known["categories"].items():
-        channels, numbers = windows_log_sources.CATEGORIES[category]
+        channels, numbers = pipelines.CATEGORIES[category]
         assert {(channel, number) for channel in channels if channel != _NEWER for number in numbers} == {
             tuple(pair) for pair in pairs
         }
     for service, channels in known["services"].items():
         expected = [channels] if isinstance(channels, str) else channels
-        assert set(windows_log_sources.SERVICES[service]) - {_NEWER} == set(expected)
+        assert set(pipelines.SERVICES[service]) - {_NEWER} == set(expected)
 
 
 def test_a_log_source_is_a_condition() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import re2
 import shapely
 
-from vedette.filters.probes import TokenSets
+from vedette.filters.probes.probe_table import TokenSets
 from vedette.language.likes import LikeWildcard, pieces
 from vedette.language.normalform import Elementary, ElementProbe, TextProbe
 from vedette.language.test_nodes.near import NearProbe

@@ -7,7 +7,7 @@ import re2
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from vedette.filters.probes.required_literals import RequiredLiteral, required_text
+from vedette.filters.probes.text_plans import RequiredLiteral, required_text
 
 
 @pytest.mark.parametrize(

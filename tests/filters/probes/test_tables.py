@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from tests.filters.probes.oracle import as_sets, text_column, token_holds
 from vedette.errors import NotSupported
-from vedette.filters.probes import ProbeTable, from_spec, to_spec
+from vedette.filters.probes.probe_table import ProbeTable
+from vedette.filters.probes.specs import from_spec, to_spec
 from vedette.language.ast import Point, Region
 from vedette.language.normalform import Elementary, ElementProbe, TextProbe
 from vedette.language.test_nodes.near import NearProbe

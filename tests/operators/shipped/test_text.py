@@ -8,7 +8,7 @@ import pytest
 from tests.operators.shipped.asking import Asker
 from vedette.errors import InputError
 from vedette.operators.shipped import text
-from vedette.operators.shipped.words import words
+from vedette.operators.shipped.text import words
 
 TITLES = [
     "Used bicycle, 26 inch, hardly ridden",

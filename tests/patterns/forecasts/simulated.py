@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vedette.filters.pattern_records import PatternRecord, Predict
+from vedette.filters.subscription_records import PatternRecord, Predict
 from vedette.patterns.outputs import Observations, Witnesses
 
 

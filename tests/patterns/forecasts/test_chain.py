@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from vedette.patterns.forecasts.combine import both, either, expiring, paper_both, paper_either, paper_then, then
-from vedette.patterns.forecasts.markov_chain import (
+from experiments.muthusamy.paper_formulas import by_departures, expiring, paper_both, paper_either, paper_then
+from vedette.patterns.forecasts.part_completion import both, either, then
+from vedette.patterns.forecasts.pattern_nodes import STATE_MASK, node_of
+from vedette.patterns.forecasts.probability_table import (
     Chain,
     by_arrivals,
-    by_departures,
     first_passage,
     passages,
     power_sum,
 )
-from vedette.patterns.forecasts.pattern_nodes import STATE_MASK, node_of
 
 DONE = 99  # where a chain has completed
 

@@ -11,11 +11,11 @@ from typing import TypeAlias
 import numpy as np
 import pytest
 
+from experiments.muthusamy.forecast_evaluation import outcomes, probabilities, scored
 from tests.patterns.forecasts.simulated import contiguous, record
 from vedette.errors import InputError
-from vedette.filters.pattern_records import PatternRecord
+from vedette.filters.subscription_records import PatternRecord
 from vedette.patterns.forecasts.counts import MoveCounts
-from vedette.patterns.forecasts.forecast_evaluation import outcomes, probabilities, scored
 from vedette.patterns.forecasts.model import train
 from vedette.patterns.forecasts.probability_table import ForecastSettings, ProbabilityTable
 from vedette.patterns.outputs import Observations

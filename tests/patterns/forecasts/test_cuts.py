@@ -15,13 +15,12 @@ from hypothesis import strategies as st
 import vedette as vd
 from tests.patterns.forecasts.heat import observed, temperatures
 from tests.patterns.forecasts.simulated import contiguous, cut, record
-from vedette.engine.stream import StreamMatcher
+from vedette.engine.subscriptions import StreamMatcher
 from vedette.patterns import forecast_parts
 from vedette.patterns.forecasts import drift as drifts
 from vedette.patterns.forecasts import pattern_nodes
 from vedette.patterns.forecasts.drift import DriftMonitor
-from vedette.patterns.forecasts.forecast import Forecaster
-from vedette.patterns.forecasts.held_out import HeldOutForecaster
+from vedette.patterns.forecasts.forecast import Forecaster, HeldOutForecaster
 from vedette.patterns.forecasts.model import Model, train
 from vedette.patterns.forecasts.partition_tracks import PartitionTracks
 from vedette.patterns.forecasts.probability_table import ForecastSettings

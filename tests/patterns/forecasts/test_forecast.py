@@ -7,10 +7,10 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
+from experiments.muthusamy.forecast_evaluation import probabilities
 from tests.patterns.forecasts.simulated import contiguous, cut, record
 from vedette.errors import SnapshotError
 from vedette.patterns.forecasts.forecast import Forecaster, Predictions
-from vedette.patterns.forecasts.forecast_evaluation import probabilities
 from vedette.patterns.forecasts.model import Model, train
 from vedette.patterns.forecasts.partition_tracks import PartitionTracks
 from vedette.patterns.forecasts.probability_table import ForecastSettings

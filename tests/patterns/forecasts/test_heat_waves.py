@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from experiments.muthusamy.forecast_evaluation import probabilities, scored
 from tests.patterns.forecasts.heat import STREAK_TABLE, observed, temperatures
 from tests.patterns.forecasts.simulated import record
-from vedette.patterns.forecasts.forecast_evaluation import probabilities, scored
 from vedette.patterns.forecasts.model import train
 from vedette.patterns.forecasts.probability_table import ForecastSettings
 from vedette.patterns.forecasts.score import Score

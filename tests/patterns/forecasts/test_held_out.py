@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vedette.filters.pattern_records import PatternRecord, Predict
-from vedette.patterns.forecasts.forecast import Forecaster
-from vedette.patterns.forecasts.held_out import HeldOutForecaster
+from vedette.filters.subscription_records import PatternRecord, Predict
+from vedette.patterns.forecasts.forecast import Forecaster, HeldOutForecaster
 from vedette.patterns.forecasts.model import Trainer
 from vedette.patterns.matcher import PatternMatcher
 from vedette.patterns.outputs import Observations

@@ -9,21 +9,18 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
+from experiments.muthusamy.forecast_evaluation import outcomes, probabilities
 from tests.patterns.forecasts.simulated import record
-from vedette.engine.stream import StreamMatcher
-from vedette.engine.subscriptions import Subscriptions
-from vedette.filters.pattern_records import PatternRecord
+from vedette.engine.subscriptions import StreamMatcher, Subscriptions
+from vedette.filters.subscription_records import PatternRecord
 from vedette.language.ast import Step, TruthLiteral
 from vedette.patterns import forecast_parts
-from vedette.patterns.forecast_parts import SplitLeaf, SplitNode
+from vedette.patterns.forecast_parts import SplitLeaf, SplitNode, forecast_patterns
 from vedette.patterns.forecasts import pattern_nodes
-from vedette.patterns.forecasts.combine import Curve
 from vedette.patterns.forecasts.forecast import Forecaster
-from vedette.patterns.forecasts.forecast_evaluation import outcomes, probabilities
-from vedette.patterns.forecasts.forecast_patterns import forecast_patterns
 from vedette.patterns.forecasts.forecast_reasons import forecast_at
 from vedette.patterns.forecasts.model import Model, train
-from vedette.patterns.forecasts.part_completion import NEVER, PartCompletion, PartObservation
+from vedette.patterns.forecasts.part_completion import NEVER, Curve, PartCompletion, PartObservation
 from vedette.patterns.forecasts.part_forecasts import CombinedProbabilities, PatternParts, rows_of_parts
 from vedette.patterns.forecasts.probability_table import ForecastSettings
 from vedette.patterns.matcher import PatternMatcher

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
+from experiments.muthusamy.calibration_plot import calibration_plot
+from experiments.muthusamy.forecast_evaluation import outcomes, probabilities, scored
 from tests.patterns.forecasts.simulated import contiguous, cut, record
 from vedette.patterns.forecasts.forecast import Forecaster
-from vedette.patterns.forecasts.forecast_evaluation import outcomes, probabilities, scored
 from vedette.patterns.forecasts.model import train
-from vedette.patterns.forecasts.plot import calibration_plot
 from vedette.patterns.forecasts.probability_table import ForecastSettings
 from vedette.patterns.forecasts.score import Score
 

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 
 import vedette as vd
+from experiments.muthusamy.forecast_evaluation import probabilities
 from tests.patterns.forecasts.heat import observed
 from tests.patterns.forecasts.simulated import record
-from vedette.engine.stream import StreamMatcher
+from vedette.engine.subscriptions import StreamMatcher
 from vedette.errors import InputError, SnapshotError
-from vedette.patterns.forecasts.forecast_evaluation import probabilities
 from vedette.patterns.forecasts.model import Model, train
 from vedette.patterns.forecasts.probability_table import ForecastSettings
 from vedette.patterns.machine_pictures import MachineProgress

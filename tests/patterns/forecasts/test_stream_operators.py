@@ -12,8 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from vedette.engine.stream import StreamMatcher
-from vedette.engine.subscriptions import Subscriptions
+from vedette.engine.subscriptions import StreamMatcher, Subscriptions
 from vedette.errors import FilterError, SnapshotError
 from vedette.operators.operator import operator
 from vedette.operators.registry import Operators

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vedette.errors import InputError
-from vedette.filters.pattern_records import PatternRecord, Predict
+from vedette.filters.subscription_records import PatternRecord, Predict
 from vedette.patterns.forecasts.forecast import Forecaster
 from vedette.patterns.forecasts.forecast_reasons import forecast_at, probability_by_depth
 from vedette.patterns.forecasts.model import Model, train

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple, cast
 import pandas as pd
 import pyarrow as pa
 
+from vedette.engine.engine import Engine
 from vedette.engine.pattern_shards import PatternSet, ShardOptions
 from vedette.engine.snapshot import SavedEngine
-from vedette.engine.stream import StreamMatcher
-from vedette.engine.subscriptions import Subscriptions
+from vedette.engine.subscriptions import StreamMatcher, Subscriptions
 from vedette.operators.calling import Calling
 from vedette.patterns.forecasts.model import Model
 from vedette.patterns.witness_names import TIME
@@ -194,7 +194,8 @@ def sent(patterns: PatternSet) -> Sent:
     model = None if patterns.model is None else Model.from_bytes(patterns.model)
     places = {id_: place for place, id_ in enumerate(patterns.ids)}
     nothing = SavedEngine(Subscriptions(patterns.schema).compile_filters()).without_filters()
-    engine = replace(nothing, patterns=patterns.records, places=places, model=model).engine(Calling())
+    saved = replace(nothing, patterns=patterns.records, places=places, model=model)
+    engine = Engine.restored(saved, Calling())
     folder = Path(_FOLDER.name) / f"{patterns.version}"
     engine.save(folder)
     options = ShardOptions(patterns.shards, patterns.cap, patterns.learn, patterns.since)

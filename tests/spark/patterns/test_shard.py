@@ -20,10 +20,9 @@ from tests.patterns.oracle import names
 from tests.seeds import some
 from tests.spark.patterns.imitation import Event, Query, Told, local, plain
 from vedette.engine.pattern_shards import PatternSet
-from vedette.engine.stream import StreamMatcher
-from vedette.engine.subscriptions import Subscriptions
+from vedette.engine.subscriptions import StreamMatcher, Subscriptions
 from vedette.errors import SnapshotError, VedetteError
-from vedette.filters.pattern_records import PatternRecord
+from vedette.filters.subscription_records import PatternRecord
 from vedette.patterns.forecasts.model import Model
 from vedette.patterns.packing import packed
 from vedette.spark.patterns import streams

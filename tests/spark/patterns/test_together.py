@@ -10,8 +10,7 @@ import pytest
 from pyspark.errors import PythonException
 
 from tests.patterns.generate import SCHEMA, patterns, stream
-from vedette.engine.stream import StreamMatcher
-from vedette.engine.subscriptions import Subscriptions
+from vedette.engine.subscriptions import StreamMatcher, Subscriptions
 from vedette.errors import InputError, NotSupported, VedetteError
 from vedette.patterns.forecasts.model import Model
 from vedette.spark.dataframe_match import match

@@ -14,8 +14,8 @@ import pytest
 from vedette.engine.pattern_shards import ShardOptions
 from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import PipelineError, SnapshotError
-from vedette.filters.pattern_records import PatternRecord, Predict
 from vedette.filters.snapshot_files import VERSION as SNAPSHOT_FORMAT
+from vedette.filters.subscription_records import PatternRecord, Predict
 from vedette.operators.operator import operator
 from vedette.operators.registry import Operators
 from vedette.spark.engine_versions import EngineVersion

@@ -20,9 +20,8 @@ from tests.spark.patterns.imitation import Told, plain
 from tests.spark.patterns.test_together import events_of
 from tests.spark.pipeline.test_run import Heard, running, until
 from tests.spark.pipeline.workplace import Record, Workplace, compiled
-from vedette.cli.checkpoint import _lines
-from vedette.engine.stream import StreamMatcher
-from vedette.engine.subscriptions import Subscriptions
+from vedette.cli.run import _lines
+from vedette.engine.subscriptions import StreamMatcher, Subscriptions
 from vedette.errors import PipelineError, VedetteError
 from vedette.patterns.forecasts.model import Model
 from vedette.spark.engine_versions import EngineVersion

@@ -16,7 +16,7 @@ from vedette.cli.choices import (
     plugin,
     plugins_like,
 )
-from vedette.filters.indexes import DEFAULT
+from vedette.filters.index import DEFAULT
 
 if TYPE_CHECKING:
     from vedette.io.subscription_rows import Written

@@ -11,7 +11,7 @@ from vedette.cli.commands.options import Quiet
 
 
 def _experiments(incomplete: str) -> list[str]:
-    from vedette.cli.experiment import names
+    from vedette.cli.checkout import names
 
     return [name for name in names() if name.startswith(incomplete)]
 
@@ -49,7 +49,7 @@ def checkpoint_command(
     json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Show what the checkpoint of a pipeline holds: how far it came, its subscriptions, the state of patterns."""
-    from vedette.cli.checkpoint import checkpoint
+    from vedette.cli.run import checkpoint
 
     checkpoint(folder, json=json)
 
@@ -93,7 +93,7 @@ def demo_command(
 
 def bench_command(context: typer.Context) -> None:
     """Run the benchmarks of a checkout; arguments are handed on (`vedette bench --quick`)."""
-    from vedette.cli.bench import bench
+    from vedette.cli.checkout import bench
 
     raise typer.Exit(bench(context.args))
 
@@ -111,6 +111,6 @@ def experiment_command(
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes, to see that it works.")] = False,
 ) -> None:
     """Run an experiment of a checkout: the figures of a paper, measured anew; `all` makes a report, too."""
-    from vedette.cli.experiment import experiment
+    from vedette.cli.checkout import experiment
 
     raise typer.Exit(experiment(name, folder, quick=quick))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from string import Template
 
 import orjson
 import pyarrow as pa
@@ -14,17 +16,72 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from vedette.cli.choices import EngineChoice
-from vedette.cli.demo.demo_engine import started_engine
 from vedette.cli.demo.demo_findings import DemoFindings, demo_findings
 from vedette.cli.demo.demo_report import print_report
 from vedette.cli.demo.flights import data_folder, read_flights
 from vedette.cli.demo.page import write_page
-from vedette.cli.demo.pipeline import write_pipeline
 from vedette.cli.demo.subscribers import DemoSubscription, wishes
 from vedette.cli.match import MatchOptions, match
 from vedette.cli.terminal import Bar, Terminal
+from vedette.errors import NotInstalled, StartError
 from vedette.io.output import OutputTarget
 from vedette.schema.values import json_text
+
+
+@contextmanager
+def started_engine(terminal: Terminal) -> Iterator[EngineChoice]:
+    """Yield the engine to use: Spark, stopped afterwards unless it ran before, or this process if Spark cannot run.
+
+    The results are the same without it, so the demo works on a machine without Java, too.
+    """
+    try:
+        from vedette.spark.spark_session import running, session
+
+        before = running()
+        begin = time.perf_counter()
+        with terminal.working("Starting Spark"):
+            spark = session(app="vedette demo")
+    except (NotInstalled, StartError) as error:
+        terminal.warn(f"{error}\nThe demo goes on without Spark, in this process, with the same answers.")
+        yield EngineChoice.LOCAL
+        return
+    terminal.note(f"Starting Spark: {time.perf_counter() - begin:.1f} s")
+    try:
+        yield EngineChoice.SPARK
+    finally:
+        if before is None:
+            spark.stop()
+
+
+_PIPELINE = Template("""\
+# The flights and subscribers of the demo as a pipeline. Paths are relative to this file.
+
+keep = ["dep_delay"]                # what notifications carry of the flight, besides its id
+
+[subscriptions]
+file = "subscriptions.jsonl"
+
+[source]
+type = "parquet"
+path = "flights.parquet"
+
+[[sinks]]
+name = "everybody"
+type = "parquet"
+path = "notifications"
+if_exists = "replace"
+
+[[sinks]]
+name = "one"
+type = "console"
+subscribers = [$subscriber]
+""")
+
+
+def write_pipeline(path: Path, subscriber: str) -> None:
+    """Write a pipeline: all notifications into a folder, those of one subscriber on the terminal."""
+    path.write_text(_PIPELINE.substitute(subscriber=json.dumps(subscriber, ensure_ascii=False)), encoding="utf-8")
+
 
 _SAMPLE_DAY = dt.date(2013, 2, 8)  # the blizzard: no day had more cancelled flights
 _STRIDE = 500  # subscriptions between two looks at the progress

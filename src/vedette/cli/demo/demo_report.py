@@ -10,9 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from vedette.cli.demo.demo_findings import DemoCase, DemoFindings
-from vedette.cli.explanations import styled
 from vedette.cli.match_job import JobTally
-from vedette.cli.terminal import OutputConsole
+from vedette.cli.terminal import OutputConsole, styled
 
 _WIDTH = 118  # without a terminal that has a width
 

@@ -1,4 +1,4 @@
-"""Match a file on Spark: filters in one pass, which also collects what patterns need; then patterns.
+"""Match a file on Spark: filters in one pass, which also collects what patterns need; then patterns; or a tally.
 
 Outcomes of filters alone are written at once. With patterns, all rows are held until the end, as in one
 process: a pattern completes when all events have been put in the order of their time.
@@ -16,20 +16,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from vedette.cli.match_job import SHOWN, MatchOutput
+from vedette.cli.match_job import SHOWN, InputCounter, MatchOutput
 from vedette.cli.terminal import Terminal
 from vedette.engine.outcomes import MATCH, OutcomeDetails
 from vedette.engine.pattern_shards import ShardOptions
 from vedette.errors import InputError
+from vedette.io.backtest_tally import BacktestTally
 from vedette.io.chunk_stepper import columns_read
 from vedette.io.output import RejectWriter
 from vedette.io.pieces import CutPiece
+from vedette.patterns.forecasts.score import Score
 from vedette.patterns.matcher import PatternCounts
 from vedette.spark import file_job
 from vedette.spark.engines import Sent
 from vedette.spark.file_job import numbered
 from vedette.spark.file_task import Tallying
-from vedette.spark.patterns.file_match import match_patterns
+from vedette.spark.patterns.file_match import match_patterns, tally_patterns
 from vedette.spark.patterns.following import Forecasts
 from vedette.spark.patterns.lateness import find_late
 from vedette.spark.patterns.survey import Looking, Survey
@@ -188,3 +190,34 @@ class SparkJob:
             self.counts.late = len(late)
             if self._late is not None:
                 self._late.write(late)
+
+
+class SparkBacktest(SparkJob):
+    """Matches the events of a history in pieces; `tally` has the results."""
+
+    tally: BacktestTally
+    learnt: int | None = None  # rows that forecasts have learnt from, where they learn only up to a moment
+
+    def tallied(self, tally: BacktestTally, counted: InputCounter) -> Iterator[float | None]:
+        """Match all events and add them to the tally; reports progress from time to time."""
+        survey = Survey() if self._engine.has_state else None
+        counting = Tallying(tuple(tally.ids), self._engine.stateless_places, tally.most, self._job.events.schema)
+        for found in self._filters(survey, counting):
+            counted.count(found.read, found.rejected, found.rejects)
+            if found.tally is not None:
+                tally += BacktestTally.from_bytes(found.tally)
+            yield found.done
+        forecast = self._engine.forecasts
+        if self._train_until is not None and forecast:
+            self.learnt = 0
+        if survey is not None:
+            with told_plainly():
+                self._complete(survey)
+                if survey.placed:
+                    told = tally_patterns(self._spark, survey.placed, self._course(survey), tally.ids, tally.most)
+                    tally += told.tally
+                    self.counts.shed = told.shed
+                    self.learnt = None if self.learnt is None else told.learnt
+        tally.score({id_: Score() for id_ in forecast})  # also of those that no event was for
+        self.tally = tally
+        yield 1.0

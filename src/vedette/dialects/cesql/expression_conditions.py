@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import reduce
 
 from vedette.dialects.cesql import attribute_tests
+from vedette.dialects.cesql.attribute_tests import CANONICAL, IntegerIntervals, has, mirrored, moved, others, united
 from vedette.dialects.cesql.conditions import (
     ALWAYS,
     FALSE,
@@ -26,10 +27,7 @@ from vedette.dialects.cesql.conditions import (
     is_text,
     present,
 )
-from vedette.dialects.cesql.evaluate import CesqlResult, evaluate
-from vedette.dialects.cesql.functions import find
-from vedette.dialects.cesql.integers import CANONICAL, IntegerIntervals, has, mirrored, moved, others, united
-from vedette.dialects.cesql.likes import own_pattern, parts_of
+from vedette.dialects.cesql.evaluate import CesqlResult, evaluate, own_pattern, parts_of
 from vedette.dialects.cesql.nodes import (
     MIRRORED,
     CesqlArithmetic,
@@ -50,7 +48,7 @@ from vedette.dialects.cesql.nodes import (
 )
 from vedette.dialects.cesql.parser import INTEGERS
 from vedette.dialects.cesql.preconditions import left_to_operator
-from vedette.dialects.cesql.values import NO_ATTRIBUTES, REQUIRED, STRINGS, CesqlType, cast, kind_of
+from vedette.dialects.cesql.values import NO_ATTRIBUTES, REQUIRED, STRINGS, CesqlType, cast, find, kind_of
 from vedette.language.ast import Filter
 from vedette.language.likes import LikeWildcard
 
@@ -185,9 +183,11 @@ class ExpressionConditions:
             asked = [self._is(item, kind_of(sought.value), sought.value) for item in items]
             return _any_fine([each for each in asked if each is not None]) if None not in asked else None
         constants = [result.value for result in results if result is not None]
+        return self._one_of(operand, constants) if len(constants) == len(results) else None
+
+    def _one_of(self, operand: CesqlExpression, constants: Sequence[Value]) -> TruthConditions | None:
+        """Whether an expression is one of some constants."""
         kind = type_of(operand)
-        if len(constants) < len(results):
-            return None
         if kind is None:
             return attribute_tests.one_of(operand.name, constants) if isinstance(operand, CesqlAttribute) else None
         made = [cast(constant, kind) for constant in constants]

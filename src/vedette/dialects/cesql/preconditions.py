@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from vedette.dialects.cesql.conditions import FALSE, TRUE, TruthConditions, all_of, is_text, present
-from vedette.dialects.cesql.functions import find
 from vedette.dialects.cesql.nodes import (
     CesqlArithmetic,
     CesqlAttribute,
@@ -16,7 +15,7 @@ from vedette.dialects.cesql.nodes import (
     CesqlNegate,
     children,
 )
-from vedette.dialects.cesql.values import NO_ATTRIBUTES, STRINGS, CesqlType
+from vedette.dialects.cesql.values import NO_ATTRIBUTES, STRINGS, CesqlType, find
 from vedette.language import ast
 from vedette.language.ast import Filter
 

@@ -35,8 +35,6 @@ from sigma.types import (
 from vedette.dialects.sigma.correlations import no_aggregate, pattern_of
 from vedette.dialects.sigma.pipelines import check_scope
 from vedette.dialects.sigma.refusals import UnsupportedSigmaFeature
-from vedette.dialects.sigma.rule_numbers import exact
-from vedette.dialects.sigma.time_modifiers import time_test
 from vedette.dialects.sigma.truth import every, none, some
 from vedette.dialects.sigma.values import (
     KEYWORDS,
@@ -49,7 +47,9 @@ from vedette.dialects.sigma.values import (
     number_test,
     number_text,
     text_test,
+    time_test,
 )
+from vedette.dialects.sigma.yaml_documents import exact
 from vedette.errors import InputError
 from vedette.language import ast
 from vedette.language.parser import parse_filter

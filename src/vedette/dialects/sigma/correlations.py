@@ -1,6 +1,6 @@
 """Translates Sigma's correlations to patterns: events of rules within a timespan, partitioned by common attributes.
 
-    event_count >= 3        [f] ; [f] ; [f] by user within 5 min
+event_count >= 3        [f] ; [f] ; [f] by user within 5 min
     value_count(a) >= 2     [f and a = $v1] ; not [f and a != $v1] ; [f and a != $v1] …
     temporal                ([f] and [g]) …
     temporal_ordered        [f] ; [g] …
@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
 from typing import Literal as OneOf
 
 from sigma.correlations import (
@@ -28,12 +28,57 @@ from sigma.correlations import (
     SigmaExtendedCorrelationCondition,
     SigmaRuleReference,
 )
+from sigma.exceptions import SigmaCorrelationRuleError
 from sigma.rule import SigmaRule
 
-from vedette.dialects.sigma.groups import CorrelationGroups, SigmaAnyRule, compared, groups_of
 from vedette.dialects.sigma.refusals import UnsupportedSigmaFeature
 from vedette.dialects.sigma.truth import every, some
 from vedette.language import ast
+
+SigmaAnyRule: TypeAlias = SigmaRule | SigmaCorrelationRule
+
+
+@dataclass(frozen=True)
+class CorrelationGroups:
+    """Attributes that partition the stream, and join variables for attributes that differ between rules."""
+
+    by: tuple[str, ...] = ()
+    variables: Mapping[int, list[tuple[str, str]]] = field(default_factory=dict)  # identity of a rule -> path, variable
+
+    def tests(self, rule: SigmaAnyRule) -> list[ast.Filter]:
+        """The filters by which an event of the rule is in the group."""
+        return [compared(path, ast.Comparator.EQ, variable) for path, variable in self.variables.get(id(rule), ())]
+
+
+def groups_of(rule: SigmaCorrelationRule) -> CorrelationGroups:
+    """The groups of a correlation whose references are resolved."""
+    by: dict[str, None] = {}
+    variables: dict[int, list[tuple[str, str]]] = {}
+    for number, name in enumerate(rule.group_by or (), 1):
+        paths = [_path(rule, name, reference) for reference in rule.referenced_rules]
+        if len(set(paths)) == 1:
+            by[paths[0]] = None
+            continue
+        for reference, path in zip(rule.referenced_rules, paths, strict=True):
+            variables.setdefault(id(reference.rule), []).append((path, f"g{number}"))
+    return CorrelationGroups(tuple(by), variables)
+
+
+def compared(path: str, op: ast.Comparator, variable: str) -> ast.Filter:
+    """A comparison of an attribute with a join variable."""
+    return ast.Comparison(ast.Attribute(path), op, ast.JoinVariable(variable))
+
+
+def _path(rule: SigmaCorrelationRule, name: str, reference: SigmaRuleReference) -> str:
+    alias = rule.aliases.aliases.get(name)
+    if alias is None:
+        return name
+    paths = {known.reference: path for known, path in alias.mapping.items()}
+    for known in (reference.reference, str(reference.rule.id), reference.rule.name):
+        if known in paths:
+            return paths[known]
+    raise SigmaCorrelationRuleError(f"the alias {name!r} says nothing of the rule {reference.reference!r}")
+
 
 MOST_EVENTS: Final = 1_000  # of one count: each is a step of the pattern
 MOST_VALUES: Final = 50  # of one count: each is compared with all before it

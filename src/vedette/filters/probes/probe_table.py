@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.errors import NotSupported
-from vedette.filters.probes.distinct_values import distinct
 from vedette.filters.probes.kernels.tokensets import (
     ElementLists,
     ListTests,
@@ -29,7 +28,7 @@ from vedette.filters.probes.kernels.tokensets import (
 from vedette.filters.probes.specs import ordered, tokens_from_bytes, tokens_to_bytes
 from vedette.filters.probes.test_pairs import Arrays, frozen, named, part_of
 from vedette.filters.probes.value_cache import ValueCache
-from vedette.filters.probes.value_tests import Simple, SimpleTests
+from vedette.filters.probes.value_tests import Simple, SimpleTests, distinct
 from vedette.language.normalform import Elementary, ElementProbe
 from vedette.language.valuesets import ValueSet
 from vedette.lazy import once

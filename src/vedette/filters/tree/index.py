@@ -2,21 +2,91 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vedette.errors import SnapshotError
 from vedette.filters.index import Arrays
-from vedette.filters.tree.freeze import Factoring, freeze
 from vedette.filters.tree.kernels.tree import walk_batch, walk_one
 from vedette.filters.tree.kernels.tree_events import EventGroups, roots_of
-from vedette.filters.tree.kernels.tree_nodes import NONE, FlatTree
-from vedette.filters.tree.test_order import chosen_order, form_of, index_columns, inexact_columns, place_of, simplified
-from vedette.filters.tree.tree_options import TreeOptions
-from vedette.filters.tree.trie import build_trie, factored, sequences
+from vedette.filters.tree.kernels.tree_layout import TreeLayoutOptions, TrieArrays, lay_out
+from vedette.filters.tree.kernels.tree_nodes import EXAMINE, EXAMINE_TOKENS, KIND, NONE, FlatTree
+from vedette.filters.tree.kernels.tree_successors import compact, complete_successors, same_level_successors
+from vedette.filters.tree.trie import (
+    build_trie,
+    chosen_order,
+    factored,
+    form_of,
+    index_columns,
+    inexact_columns,
+    place_of,
+    sequences,
+    simplified,
+)
 from vedette.kernels.bundles import CodedBatch, ConjunctionPairs, PredicateTable
+
+
+@dataclass(frozen=True, slots=True)
+class TreeOptions:
+    """The optimisations of Aguilera 1999, §5, and the total order. None of them changes an answer."""
+
+    collapse: bool = True
+    """An edge leads past nodes that only a *-edge leaves."""
+
+    successors: bool = False
+    """Successor sets are computed ahead for the equality form: fewer tests, but more space, and measured slower."""
+
+    refine: bool = False
+    """Successor sets leave out nodes where the test that has just failed must fail again."""
+
+    index: int | tuple[int, ...] = 0
+    """Factor out these columns, or so many of the best: one tree for each combination of their values."""
+
+    order: tuple[int, ...] | None = None
+    """Columns in the order of their tests, before all others; None: chosen from the conjunctions and the sample."""
+
+
+class Factoring(NamedTuple):
+    """The index columns with the values tested there, and the position of each root among their combinations."""
+
+    columns: NDArray[np.int32]
+    start: NDArray[np.int64]
+    values: NDArray[np.int32]
+    places: NDArray[np.int64]
+    combinations: int
+
+
+def freeze(trie: TrieArrays, factoring: Factoring, form: TreeLayoutOptions, options: TreeOptions) -> FlatTree:
+    """Lay the trie out as rows; arrays are read-only, so that a restored tree runs the same machine code."""
+    layout = lay_out(trie, factoring.places.size, form)
+    successor_start, successors = np.zeros(1, np.int64), np.empty(0, np.int32)
+    if options.successors:
+        paths = same_level_successors(layout, form.levels)
+        sets = complete_successors(layout, paths, form.levels, options.collapse, options.refine)
+        layout, successor_start, successors = compact(layout, sets, form.levels, options.collapse)
+    roots = np.full(factoring.combinations, NONE, np.int32)
+    roots[factoring.places] = layout.roots
+    kinds = layout.nodes[:, 0] & KIND
+    bits = layout.nodes[(kinds == EXAMINE) | (kinds == EXAMINE_TOKENS), 2]
+    flat = FlatTree(
+        layout.nodes,
+        layout.slots,
+        layout.members,
+        roots,
+        factoring.columns,
+        factoring.start,
+        factoring.values,
+        successor_start,
+        successors,
+        np.array([1 << int(bits.max(initial=0))], np.int64),
+    )
+    for array in flat:
+        array.flags.writeable = False
+    return flat
+
 
 _TYPES = dict(
     zip(

@@ -36,8 +36,6 @@ from vedette.operators.kernels.plan_block import (
     V_NEXT,
     PlanBlock,
     PlanProblem,
-    build,
-    copies,
 )
 
 NAIVE, SEQUENTIAL, SUBORDER, ADAPTIVE = 0, 1, 2, 3
@@ -219,36 +217,3 @@ def settle(problem: PlanProblem, block: PlanBlock, rows: NDArray[np.int64]) -> N
             for entry in range(block.alternative[row, A_ENTRY], block.alternative[row + 1, A_ENTRY]):
                 block.predicate[block.predicate_of[entry], P_ASKING] -= 1
                 block.pressure[block.predicate_of[entry]] -= problem.weight[block.alternative[row, A_ID]]
-
-
-@kernel
-def simulate(
-    problem: PlanProblem,
-    start: NDArray[np.int64],
-    alternatives: NDArray[np.int32],
-    planner: int,
-    truth: NDArray[np.bool_],
-) -> NDArray[np.int64]:
-    """The number of evaluations each event needs if predicates hold as in `truth` (a row per event)."""
-    events = len(start) - 1
-    made = np.zeros(events, np.int64)
-    nothing, no_holds = np.zeros(0, np.int64), np.zeros(0, np.bool_)
-    of_all, known = len(problem.rank), False
-    everything = np.arange(of_all).astype(np.int32)
-    whole = build(problem, np.array([0, 0], np.int64), everything[:0])
-    for event in range(events):
-        own = alternatives[start[event] : start[event + 1]]
-        if len(own) == of_all:
-            if not known:
-                whole = build(problem, np.array([0, of_all], np.int64), everything)
-                begin(problem, whole, planner)
-                known = True
-            block = copies(whole, 1)
-        else:
-            block = build(problem, np.array([0, len(own)], np.int64), own)
-            begin(problem, block, planner)
-        completed = np.empty(len(block.alternative), np.int32)
-        chosen = np.full(1, FIRST, np.int32)
-        told, counted = truth[event : event + 1], made[event : event + 1]
-        advance(problem, block, planner, chosen, nothing, no_holds, completed, told, counted)
-    return made

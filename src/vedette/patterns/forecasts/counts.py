@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.patterns.forecasts import named_arrays
 from vedette.patterns.forecasts.pattern_nodes import NodeNames, last_symbol
+from vedette.patterns.packing import arrays_of, arrays_under
 
 _FADED = 1e-3  # a weight below this no longer counts
 MOST_MOVES: Final = 1_000_000  # distinct ones; beyond them the rarest are dropped
@@ -180,7 +180,7 @@ class MoveCounts:
         if exact:
             arrays = {"source": self._source, "target": self._target, "weight": self._weight, "units": self._units}
         for number, part in enumerate(self.parts):
-            arrays |= named_arrays.under(f"part {number}", part.arrays(exact=exact))
+            arrays |= arrays_under(f"part {number}", part.arrays(exact=exact))
         return arrays
 
     def plain(self, *, exact: bool = False) -> dict[str, Any]:
@@ -203,7 +203,7 @@ class MoveCounts:
         if not counts._source.size == counts._target.size == counts._weight.size == counts._units.size:
             raise ValueError("sources, targets and weights do not belong together")
         for number, facts in enumerate(plain.get("parts", [])):
-            counts.parts.append(cls.restored(facts, named_arrays.of(f"part {number}", arrays), most))
+            counts.parts.append(cls.restored(facts, arrays_of(f"part {number}", arrays), most))
         return counts
 
 

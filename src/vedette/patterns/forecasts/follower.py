@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vedette.patterns.completion_odds import PatternExpectations
-from vedette.patterns.forecasts import named_arrays
+from vedette.patterns.forecast_parts import ForecastPattern
 from vedette.patterns.forecasts.counts import MoveCounts, WeightedMoves, kinds_of
 from vedette.patterns.forecasts.drift import Drift, DriftMonitor
-from vedette.patterns.forecasts.forecast_patterns import ForecastPattern
 from vedette.patterns.forecasts.judge import ForecastJudge, ForecastVerdicts
 from vedette.patterns.forecasts.part_forecasts import PatternParts
 from vedette.patterns.forecasts.partition_tracks import NodeMoves, PartitionTracks
@@ -21,6 +20,7 @@ from vedette.patterns.forecasts.pattern_nodes import fills
 from vedette.patterns.forecasts.probability_table import ForecastSettings, ProbabilityTable
 from vedette.patterns.forecasts.score import Score
 from vedette.patterns.outputs import Observations
+from vedette.patterns.packing import arrays_of, arrays_under
 
 _FIRST = 64  # events after which the first table is made; later ones are made when a tenth more has been learnt
 _GROWTH = 0.1
@@ -212,11 +212,11 @@ class ForecastFollower:
         moves = self.table.moves if counted else counts.moves()
         return {
             "told": np.array(told, np.int64).reshape(-1, 2),
-            **named_arrays.under("table", moves._asdict()),
-            **named_arrays.under("counts", counts.arrays(exact=True)),
-            **named_arrays.under("tracks", self._tracks.arrays()),
-            **named_arrays.under("judge", self._judge.arrays()),
-            **({} if self._parts is None else named_arrays.under("parts", self._parts.arrays(tables=counted))),
+            **arrays_under("table", moves._asdict()),
+            **arrays_under("counts", counts.arrays(exact=True)),
+            **arrays_under("tracks", self._tracks.arrays()),
+            **arrays_under("judge", self._judge.arrays()),
+            **({} if self._parts is None else arrays_under("parts", self._parts.arrays(tables=counted))),
         }
 
     def plain(self, *, counted: bool = True) -> dict[str, Any]:
@@ -235,9 +235,9 @@ class ForecastFollower:
 
     def restore(self, plain: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         """Restore what `plain` and `arrays` returned."""
-        before = MoveCounts.restored(plain["counts"], named_arrays.of("counts", arrays))
-        self._tracks.restore(named_arrays.of("tracks", arrays))
-        self._judge.restore(named_arrays.of("judge", arrays))
+        before = MoveCounts.restored(plain["counts"], arrays_of("counts", arrays))
+        self._tracks.restore(arrays_of("tracks", arrays))
+        self._judge.restore(arrays_of("judge", arrays))
         self._judge.score = Score.from_plain(plain["score"])
         self._monitor.restore(plain["monitor"])
         self.drifts = [Drift(*drift) for drift in plain["drifts"]]
@@ -245,15 +245,15 @@ class ForecastFollower:
         for slot, event in arrays["told"].tolist():
             self._told.setdefault(slot, []).append(event)
         if self._parts is not None:
-            self._parts.restore(named_arrays.of("parts", arrays))
+            self._parts.restore(arrays_of("parts", arrays))
         if self._fixed:
             self._tracks.renumber(before.names, self.counts.names)
             if self._parts is not None:
                 self._parts.renumber(before, self.counts)
             return
         self.counts = before
-        self._use(WeightedMoves(**named_arrays.of("table", arrays)))
+        self._use(WeightedMoves(**arrays_of("table", arrays)))
         if self._parts is not None:
             self.by_parts = plain["by_parts"]
-            self._parts.restore_tables(named_arrays.of("parts", arrays), self.counts)
+            self._parts.restore_tables(arrays_of("parts", arrays), self.counts)
         self._since = int(plain["since"])

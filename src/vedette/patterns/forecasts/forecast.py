@@ -1,26 +1,24 @@
-"""Forecasts of many patterns, from the observations of the pattern engine."""
+"""Forecasts of many patterns, from the observations of the pattern engine; learning from history."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.filters.pattern_records import PatternRecord
+from vedette.filters.subscription_records import PatternRecord
 from vedette.patterns.completion_odds import PatternExpectations
-from vedette.patterns.forecast_parts import part_number
-from vedette.patterns.forecasts import named_arrays
+from vedette.patterns.forecast_parts import ForecastPattern, PatternRecords, forecast_patterns, part_number
 from vedette.patterns.forecasts.drift import Drift
 from vedette.patterns.forecasts.follower import ForecastFollower, ReportedRows
-from vedette.patterns.forecasts.forecast_patterns import ForecastPattern, PatternRecords, forecast_patterns
-from vedette.patterns.forecasts.model import Model
+from vedette.patterns.forecasts.model import Model, Trainer
 from vedette.patterns.forecasts.probability_table import ForecastSettings
 from vedette.patterns.forecasts.score import Score
 from vedette.patterns.outputs import Observations, WitnessedRows, Witnesses
-from vedette.patterns.packing import packed, unpacked
+from vedette.patterns.packing import arrays_of, arrays_under, packed, unpacked
 
 _KIND = "forecaster, version 2"
 
@@ -138,7 +136,7 @@ class Forecaster:
         arrays: dict[str, NDArray[Any]] = {}
         plain: dict[str, Any] = {}
         for number, one in self._followers.items():
-            arrays |= named_arrays.under(str(number), one.arrays(counted=counted))
+            arrays |= arrays_under(str(number), one.arrays(counted=counted))
             plain[str(number)] = {"name": one.watched.name, **one.plain(counted=counted)}
         return packed(_KIND, arrays, {"patterns": plain})
 
@@ -153,7 +151,7 @@ class Forecaster:
             number = int(text) if numbers is None else numbers.get(int(text), -1)
             follower = self._followers.get(number)
             if follower is not None and facts["name"] == follower.watched.name:
-                follower.restore(facts, named_arrays.of(text, arrays))
+                follower.restore(facts, arrays_of(text, arrays))
 
 
 def _rows_by_pattern(patterns: NDArray[Any]) -> dict[int, NDArray[np.int64]]:
@@ -163,3 +161,63 @@ def _rows_by_pattern(patterns: NDArray[Any]) -> dict[int, NDArray[np.int64]]:
     order = np.argsort(patterns, kind="stable").astype(np.int64)
     numbers, begins = np.unique(patterns[order], return_index=True)
     return dict(zip(numbers.tolist(), np.split(order, begins[1:]), strict=True))
+
+
+class HeldOutForecaster(Forecaster):
+    """A forecaster that only learns before a given time, and only forecasts from then on."""
+
+    def __init__(self, records: PatternRecords, until: int, settings: ForecastSettings | None = None) -> None:
+        super().__init__((), settings=settings)
+        self._records, self._until = records, until  # microseconds since 1970
+        self._trainer = Trainer(records, settings, whole=False)
+        self._given = settings
+        self._made: Forecaster | None = None  # as soon as the moment has come
+        self.learnt = 0  # rows that were learnt from
+
+    def process(self, seen: Observations) -> Predictions:
+        """Process observations, in the order of their time; return the predictions."""
+        early = seen.time < self._until
+        if self._made is None and early.any():
+            self.learnt += int(early.sum())
+            self._trainer.see(_rows(seen, np.flatnonzero(early)))
+        if self._made is None and early.all():
+            return Forecaster([]).process(seen)
+        return self._forecaster.process(_rows(seen, np.flatnonzero(~early)))
+
+    @property
+    def _forecaster(self) -> Forecaster:
+        if self._made is None:
+            model = self._trainer.model()
+            self._made = Forecaster(self._records, model, settings=self._given, learn=False)
+        return self._made
+
+    def expected(self) -> dict[int, PatternExpectations]:
+        """The expected events, by the number of the pattern; nothing before the given time."""
+        return {} if self._made is None else self._made.expected()
+
+    @property
+    def scores(self) -> dict[str, Score]:
+        """The scores of forecasts, by the id of the pattern."""
+        return self._forecaster.scores
+
+
+class LearningForecaster(Forecaster):
+    """A forecaster that makes no forecasts and only learns: its result is a model."""
+
+    def __init__(self, records: PatternRecords, settings: ForecastSettings) -> None:
+        super().__init__((), settings=settings)
+        self._trainer = Trainer(records, settings)
+
+    def process(self, seen: Observations) -> Predictions:
+        """Process observations, in the order of their time."""
+        self._trainer.see(seen)
+        return Forecaster([]).process(seen)
+
+    def model(self) -> Model:
+        """The model learned so far."""
+        return self._trainer.model()
+
+
+def _rows(seen: Observations, rows: NDArray[np.int64]) -> Observations:
+    columns = {each.name: getattr(seen, each.name)[rows] for each in fields(Observations) if each.name != "witness"}
+    return Observations(**columns, witness=seen.witness.take(rows))

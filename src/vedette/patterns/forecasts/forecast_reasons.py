@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vedette.errors import InputError
-from vedette.filters.pattern_records import PatternRecord
+from vedette.filters.subscription_records import PatternRecord
 from vedette.patterns.forecasts.follower import ForecastFollower
 from vedette.patterns.forecasts.forecast import Forecaster
 from vedette.patterns.forecasts.model import Model

@@ -13,15 +13,13 @@ from numpy.typing import NDArray
 
 from vedette.errors import DamageError, FileError, SnapshotError
 from vedette.operators.statistics import MEMORY, Statistics
-from vedette.patterns.forecast_parts import part_number
-from vedette.patterns.forecasts import named_arrays
+from vedette.patterns.forecast_parts import ForecastPattern, PatternRecords, forecast_patterns, part_number
 from vedette.patterns.forecasts.counts import MoveCounts
-from vedette.patterns.forecasts.forecast_patterns import ForecastPattern, PatternRecords, forecast_patterns
 from vedette.patterns.forecasts.part_forecasts import rows_of_parts
 from vedette.patterns.forecasts.partition_tracks import PartitionTracks
 from vedette.patterns.forecasts.probability_table import ForecastSettings
 from vedette.patterns.outputs import Observations
-from vedette.patterns.packing import packed, unpacked
+from vedette.patterns.packing import arrays_of, arrays_under, packed, unpacked
 
 _KIND = "model of patterns, version 1"
 
@@ -104,7 +102,7 @@ class Model:
         """The model, as arrays and JSON."""
         arrays: dict[str, NDArray[Any]] = {}
         for number, counts in enumerate(self._counts.values()):
-            arrays |= named_arrays.under(str(number), counts.arrays())
+            arrays |= arrays_under(str(number), counts.arrays())
         plain = {name: counts.plain() for name, counts in self._counts.items()}
         operators = None if self._operators is None else self._operators.plain()
         return packed(_KIND, arrays, {"settings": asdict(self.settings), "patterns": plain, "operators": operators})
@@ -115,7 +113,7 @@ class Model:
         arrays, plain = unpacked(_KIND, data)
         try:
             counts = {
-                name: MoveCounts.restored(facts, named_arrays.of(str(number), arrays), most)
+                name: MoveCounts.restored(facts, arrays_of(str(number), arrays), most)
                 for number, (name, facts) in enumerate(plain["patterns"].items())
             }
             known = plain.get("operators")

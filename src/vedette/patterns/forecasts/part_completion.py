@@ -1,5 +1,10 @@
 """The completion of a pattern's parts in one partition, and the combined forecast of parts, assumed independent.
 
+A curve is an array whose n-th number is the probability of completing within n events; the 0-th is 0. The chain of a
+whole pattern knows how its parts depend on each other. If it is too large, only the parts are known, and the result
+is the figure for independent ones, with the bounds that hold whatever their dependence (Fréchet). `paper_…` are
+the paper's own formulas (Muthusamy 2010, §5.2.3), for comparison.
+
 Of an `and`, the parts that are not complete have to complete; when all are, any part that completes again completes
 the pattern. Parts in sequence take turns, and a later part starts anew with its turn: what it began before does not
 count. A turn lasts until it is too old. An event that fits steps of two parts counts for both, though a match takes it
@@ -8,24 +13,122 @@ only once. (Muthusamy 2010, §5.2.3, corrected.)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vedette.patterns.forecast_parts import SplitLeaf, SplitTree
-from vedette.patterns.forecasts.combine import (
-    CombinedProbability,
-    Curve,
-    all_of,
-    any_of,
-    completion_curve,
-    in_turn,
-    single_part_curve,
-    together,
-    together_while,
-)
+
+Curve: TypeAlias = NDArray[np.float64]
+
+
+class CombinedProbability(NamedTuple):
+    """The probability for independent parts, and the bounds of the true one."""
+
+    independent: Curve
+    low: Curve
+    high: Curve
+
+
+def both(one: Curve, other: Curve) -> CombinedProbability:
+    """`p and q`: both within n events."""
+    return CombinedProbability(one * other, np.maximum(0.0, one + other - 1.0), np.minimum(one, other))
+
+
+def either(one: Curve, other: Curve) -> CombinedProbability:
+    """`p or q`: at least one within n events."""
+    return CombinedProbability(1.0 - (1.0 - one) * (1.0 - other), np.maximum(one, other), np.minimum(1.0, one + other))
+
+
+def then(one: Curve, other: Curve) -> Curve:
+    """`p ; q`: p within some of the n events, q within the rest, which begins anew after p."""
+    return np.convolve(exactly(one), other)[: one.size]
+
+
+def single_part_curve(curve: Curve) -> CombinedProbability:
+    """The curve of a single part."""
+    return CombinedProbability(curve, curve, curve)
+
+
+def all_of(parts: Sequence[CombinedProbability]) -> CombinedProbability:
+    """All of them within n events."""
+    return reduce(lambda one, other: _fieldwise(both, one, other), parts)
+
+
+def any_of(parts: Sequence[CombinedProbability]) -> CombinedProbability:
+    """At least one of them within n events."""
+    return reduce(lambda one, other: _fieldwise(either, one, other), parts)
+
+
+def together(parts: Sequence[CombinedProbability], done: Sequence[bool]) -> CombinedProbability:
+    """`and`, if some parts are complete already: the others have to complete; if there are none, any has to again."""
+    missing = [part for part, complete in zip(parts, done, strict=True) if not complete]
+    return all_of(missing) if missing else any_of(parts)
+
+
+def completion_curve(curve: Curve, left: int, last: int) -> Curve:
+    """The probability that a part is complete, and not too old, after n events.
+
+    For `last` more events it is complete by past events. A part still to complete has to do so within n, and its past
+    events become too old after `left`.
+    """
+    n = np.arange(curve.size)
+    stands = np.where(n <= left, curve, curve - curve[min(max(left, 0), curve.size - 1)])
+    return np.asarray(np.where(n <= last, 1.0, stands))
+
+
+def together_while(parts: Sequence[Curve], stands: Sequence[Curve], done: Sequence[bool]) -> Curve:
+    """`and` of independent parts that expire: at some of the n events the last completes while all others are complete.
+
+    Each is assumed to complete once, so that they are complete together for one stretch of time at most.
+    """
+    every = np.prod(stands, axis=0)
+    if all(done):
+        anew = [np.cumsum(exactly(part) * _others(stands, number)) for number, part in enumerate(parts)]
+        return np.asarray(1.0 - np.prod([1.0 - each for each in anew], axis=0))
+    before = [
+        stand if complete else np.maximum(0.0, stand - exactly(part))
+        for part, stand, complete in zip(parts, stands, done, strict=True)
+    ]
+    return np.asarray(np.minimum(1.0, np.cumsum(every - np.prod(before, axis=0))))
+
+
+def _others(stands: Sequence[Curve], number: int) -> Curve:
+    """The probability that all but one of them are complete."""
+    others = [stand for each, stand in enumerate(stands) if each != number]
+    return np.asarray(np.prod(others, axis=0)) if others else np.ones_like(stands[number])
+
+
+def in_turn(first: CombinedProbability, rest: Sequence[Curve]) -> CombinedProbability:
+    """A sequence of parts. Whatever their dependence, the first leaves each of the rest at least one event."""
+    if not rest:
+        return first
+    independent = reduce(then, rest, first.independent)
+    late = np.zeros(min(len(rest), first.high.size))
+    return CombinedProbability(
+        independent, np.zeros_like(independent), np.concatenate([late, first.high])[: first.high.size]
+    )
+
+
+def _fieldwise(
+    formula: Callable[[Curve, Curve], CombinedProbability], one: CombinedProbability, other: CombinedProbability
+) -> CombinedProbability:
+    """Apply a formula to figures and bounds; formulas rise with their arguments, so bounds stay bounds."""
+    return CombinedProbability(
+        formula(one.independent, other.independent).independent,
+        formula(one.low, other.low).low,
+        formula(one.high, other.high).high,
+    )
+
+
+def exactly(curve: Curve) -> Curve:
+    """The probability of completing for the first time at the n-th event."""
+    return np.diff(curve, prepend=0.0)
+
 
 Moment: TypeAlias = tuple[int, int]  # a time, and the arrival number of an event: as events are ordered
 
@@ -143,6 +246,12 @@ class PartCompletion:
             first, left = self._says(node.parts[turn], row, seen, anew, since)
             said = in_turn(first, [self._anew(part, anew) for part in node.parts[turn + 1 :]])
             return said, self._left(row, seen, row[place + 4]) if turn else left
+        return self._says_together(node, row, seen, anew, after)
+
+    def _says_together(
+        self, node: _SplitTreeNode, row: list[int], seen: PartObservation, anew: Sequence[Curve], after: Moment
+    ) -> tuple[CombinedProbability, int]:
+        """As `_says`, of an `and` or `or`."""
         inner = [self._says(part, row, seen, anew, after) for part in node.parts]
         if node.how == "or":
             return any_of([said for said, _ in inner]), min(left for _, left in inner)

@@ -12,16 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vedette.patterns.forecast_parts import part_number
-from vedette.patterns.forecasts import named_arrays
-from vedette.patterns.forecasts.combine import Curve
+from vedette.patterns.forecast_parts import ForecastPattern, part_number
 from vedette.patterns.forecasts.counts import MoveCounts, WeightedMoves
-from vedette.patterns.forecasts.forecast_patterns import ForecastPattern
-from vedette.patterns.forecasts.part_completion import NEVER, PartCompletion, PartObservation
+from vedette.patterns.forecasts.part_completion import NEVER, Curve, PartCompletion, PartObservation
 from vedette.patterns.forecasts.partition_tracks import NodeMoves, PartitionTracks
 from vedette.patterns.forecasts.pattern_nodes import START, STATE_MASK
 from vedette.patterns.forecasts.probability_table import ForecastSettings, ProbabilityTable
 from vedette.patterns.outputs import Observations
+from vedette.patterns.packing import arrays_of, arrays_under
 
 
 class CombinedProbabilities(NamedTuple):
@@ -116,16 +114,16 @@ class PatternParts:
         rows = [[slot, *row] for slot, row in self._rows.items()]
         arrays: dict[str, NDArray[Any]] = {"rows": np.array(rows, np.int64).reshape(-1, 1 + self._standing.width)}
         for number, tracks in enumerate(self._tracks):
-            arrays |= named_arrays.under(f"tracks {number}", tracks.arrays())
+            arrays |= arrays_under(f"tracks {number}", tracks.arrays())
         for number, table in enumerate(self._tables if tables else ()):
-            arrays |= named_arrays.under(f"table {number}", table.moves._asdict())
+            arrays |= arrays_under(f"table {number}", table.moves._asdict())
         return arrays
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Restore what `arrays` returned."""
         self._rows = {row[0]: row[1:] for row in arrays["rows"].tolist()}
         for number, tracks in enumerate(self._tracks):
-            tracks.restore(named_arrays.of(f"tracks {number}", arrays))
+            tracks.restore(arrays_of(f"tracks {number}", arrays))
 
     def renumber(self, before: MoveCounts, counts: MoveCounts) -> None:
         """Renumber nodes that were numbered with other counts."""
@@ -134,7 +132,7 @@ class PatternParts:
 
     def restore_tables(self, arrays: dict[str, NDArray[Any]], counts: MoveCounts) -> None:
         """Restore the tables of forecasts."""
-        tables = [named_arrays.of(f"table {number}", arrays) for number in range(len(self._tracks))]
+        tables = [arrays_of(f"table {number}", arrays) for number in range(len(self._tracks))]
         if all(tables):
             self.use([WeightedMoves(**each) for each in tables], counts)
 

@@ -27,15 +27,23 @@ from vedette.patterns.kernels.runs import (
     BLOCK_PRIMITIVE,
     BLOCK_TEST_BEGIN,
     BLOCK_TEST_END,
+    C_EDGE,
+    C_RUN,
     CONDITION_BEGIN,
     CONDITION_END,
     DIGEST,
     ENDING,
     EXPANDED,
+    EXPIRY_AFTER,
     EXPIRY_BEGIN,
     EXPIRY_END,
+    EXPIRY_REGISTER,
     FOREVER,
     FREE,
+    GROUP_KEYS,
+    GROUP_OBSERVED,
+    GROUP_SYMBOL_BEGIN,
+    GROUP_SYMBOL_END,
     HAS_NEXT,
     HAS_WAIT,
     KILL_BEGIN,
@@ -48,6 +56,15 @@ from vedette.patterns.kernels.runs import (
     LIVE,
     LIVE_BEGIN,
     LIVE_END,
+    LIVE_REGISTER,
+    LIVE_SIGN,
+    M_BOUND,
+    M_EVENT,
+    M_FIRST,
+    M_NODE,
+    M_PATTERN,
+    M_SAME,
+    M_START,
     MIX_A,
     MIX_B,
     MIX_C,
@@ -57,6 +74,19 @@ from vedette.patterns.kernels.runs import (
     NEXT_BEGIN,
     NEXT_END,
     NODES,
+    O_AGE,
+    O_BEGUN,
+    O_DEPTH,
+    O_EVENT,
+    O_FIRST,
+    O_HIGH,
+    O_HIT,
+    O_LOW,
+    O_NODE,
+    O_PATTERN,
+    O_SPAN,
+    O_STATE,
+    O_SYMBOL,
     P_COUNT,
     P_FRESH,
     P_GROUP,
@@ -65,8 +95,15 @@ from vedette.patterns.kernels.runs import (
     P_LOW,
     P_RUNS,
     PARTS,
+    PENDING_WIDTH,
     POSITION,
     PRIMITIVE,
+    Q_BOUND,
+    Q_DEPTH,
+    Q_FIRST,
+    Q_NODE,
+    Q_START,
+    Q_STATE,
     R_ALIVE,
     R_BORN,
     R_BOUND,
@@ -82,6 +119,8 @@ from vedette.patterns.kernels.runs import (
     R_PART_NEXT,
     R_START,
     R_STATE,
+    ROOT_EDGE,
+    ROOT_GROUP,
     RUNS,
     SAVE_BEGIN,
     SAVE_END,
@@ -270,7 +309,7 @@ def advance(
     last_match = np.full(filled[2], -1, np.int64)  # of each pattern: the row of its last match
     candidates = np.empty((64, 2), np.int64)
     ended = np.empty(64, np.int64)
-    pending = np.empty((64, 6), np.int64)  # state, start, node, depth, first, bound
+    pending = np.empty((64, PENDING_WIDTH), np.int64)
     pending_registers = np.empty((64, slots), np.int64)
     pending_variables = np.empty((64, width), np.int64)
     scratch = np.empty(slots, np.int64)
@@ -312,7 +351,7 @@ def advance(
         for j in range(start[i], start[i + 1]):
             stamp[primitive[j]] = serial
         for g in range(groups.shape[0]):
-            keys = groups[g, 0]
+            keys = groups[g, GROUP_KEYS]
             high = low = np.int64(0)
             if keys >= 0:
                 if not keyed[keys, i]:
@@ -338,8 +377,8 @@ def advance(
                                 if stamp[edges[e, PRIMITIVE]] == serial:
                                     if candidate_count >= candidates.shape[0]:
                                         candidates = _more(candidates, candidate_count + 1)
-                                    candidates[candidate_count, 0] = r
-                                    candidates[candidate_count, 1] = e
+                                    candidates[candidate_count, C_RUN] = r
+                                    candidates[candidate_count, C_EDGE] = e
                                     candidate_count += 1
                         if not states[s, HAS_WAIT] or runs[r, R_DEADLINE] < now:
                             if ended_count >= ended.shape[0]:
@@ -352,15 +391,15 @@ def advance(
                 from_root, to_root = root_start[x], root_start[x + 1]
                 while from_root < to_root:  # the first of this group
                     middle = (from_root + to_root) // 2
-                    if roots[middle, 0] < g:
+                    if roots[middle, ROOT_GROUP] < g:
                         from_root = middle + 1
                     else:
                         to_root = middle
-                while from_root < root_start[x + 1] and roots[from_root, 0] == g:
+                while from_root < root_start[x + 1] and roots[from_root, ROOT_GROUP] == g:
                     if candidate_count >= candidates.shape[0]:
                         candidates = _more(candidates, candidate_count + 1)
-                    candidates[candidate_count, 0] = -1
-                    candidates[candidate_count, 1] = roots[from_root, 1]
+                    candidates[candidate_count, C_RUN] = -1
+                    candidates[candidate_count, C_EDGE] = roots[from_root, ROOT_EDGE]
                     candidate_count += 1
                     from_root += 1
                 if part < 0 or parts[part, P_COUNT] == 0:
@@ -392,8 +431,8 @@ def advance(
                     if what >= 0:
                         if candidate_count >= candidates.shape[0]:
                             candidates = _more(candidates, candidate_count + 1)
-                        candidates[candidate_count, 0] = r
-                        candidates[candidate_count, 1] = what
+                        candidates[candidate_count, C_RUN] = r
+                        candidates[candidate_count, C_EDGE] = what
                         candidate_count += 1
                     else:
                         b = -1 - what
@@ -413,7 +452,7 @@ def advance(
                     w = after
             # ---- move them
             for c in range(candidate_count):
-                r, e = candidates[c, 0], candidates[c, 1]
+                r, e = candidates[c, C_RUN], candidates[c, C_EDGE]
                 bound = np.int64(0)
                 if width > 1:
                     if r >= 0:
@@ -478,16 +517,18 @@ def advance(
                             pending = _more(pending, pending_count + 1)
                             pending_registers = _more(pending_registers, pending_count + 1)
                             pending_variables = _more(pending_variables, pending_count + 1)
-                        pending[pending_count, 0] = s
-                        pending[pending_count, 1] = runs[r, R_START] if r >= 0 else now
-                        pending[pending_count, 2] = node
-                        pending[pending_count, 3] = runs[r, R_DEPTH] + 1 if r >= 0 else 1
-                        pending[pending_count, 4] = runs[r, R_FIRST] if r >= 0 else number[i]
-                        pending[pending_count, 5] = bound
+                        pending[pending_count, Q_STATE] = s
+                        pending[pending_count, Q_START] = runs[r, R_START] if r >= 0 else now
+                        pending[pending_count, Q_NODE] = node
+                        pending[pending_count, Q_DEPTH] = runs[r, R_DEPTH] + 1 if r >= 0 else 1
+                        pending[pending_count, Q_FIRST] = runs[r, R_FIRST] if r >= 0 else number[i]
+                        pending[pending_count, Q_BOUND] = bound
                         for each in range(slots):
                             pending_registers[pending_count, each] = UNSET
                         for each in range(states[s, LIVE_BEGIN], states[s, LIVE_END]):
-                            pending_registers[pending_count, live[each, 0]] = scratch[live[each, 0]]
+                            pending_registers[pending_count, live[each, LIVE_REGISTER]] = scratch[
+                                live[each, LIVE_REGISTER]
+                            ]
                         for v in range(width):
                             pending_variables[pending_count, v] = values[v]
                         pending_count += 1
@@ -496,10 +537,10 @@ def advance(
                     for a in range(targets[t, ACCEPT_BEGIN], targets[t, ACCEPT_END]):
                         pattern = accepts[a, 0]
                         row = last_match[pattern]
-                        if row >= 0 and matches[row, 0] != i:
+                        if row >= 0 and matches[row, M_EVENT] != i:
                             row = -1
                         while row >= 0:
-                            if matches[row, 3] == bound:
+                            if matches[row, M_BOUND] == bound:
                                 same = True
                                 if bound:
                                     for v in range(width):
@@ -507,25 +548,25 @@ def advance(
                                             same = False
                                 if same:
                                     break
-                            row = matches[row, 4]
+                            row = matches[row, M_SAME]
                         if row >= 0:
-                            if newer(nodes, node, matches[row, 2]):
-                                matches[row, 2] = node
-                            if begun > matches[row, 5]:
-                                matches[row, 5] = begun
-                                matches[row, 6] = runs[r, R_FIRST] if r >= 0 else number[i]
+                            if newer(nodes, node, matches[row, M_NODE]):
+                                matches[row, M_NODE] = node
+                            if begun > matches[row, M_START]:
+                                matches[row, M_START] = begun
+                                matches[row, M_FIRST] = runs[r, R_FIRST] if r >= 0 else number[i]
                             continue
                         if matched >= matches.shape[0]:
                             matches = _more(matches, matched + 1)
                             match_variables = _more(match_variables, matched + 1)
-                        matches[matched, 0] = i
-                        matches[matched, 1] = pattern
-                        matches[matched, 2] = node
-                        matches[matched, 3] = bound
-                        matches[matched, 5] = begun
-                        matches[matched, 6] = runs[r, R_FIRST] if r >= 0 else number[i]
+                        matches[matched, M_EVENT] = i
+                        matches[matched, M_PATTERN] = pattern
+                        matches[matched, M_NODE] = node
+                        matches[matched, M_BOUND] = bound
+                        matches[matched, M_START] = begun
+                        matches[matched, M_FIRST] = runs[r, R_FIRST] if r >= 0 else number[i]
                         row = last_match[pattern]
-                        matches[matched, 4] = row if row >= 0 and matches[row, 0] == i else -1
+                        matches[matched, M_SAME] = row if row >= 0 and matches[row, M_EVENT] == i else -1
                         for v in range(width):
                             match_variables[matched, v] = values[v]
                         last_match[pattern] = matched
@@ -558,18 +599,18 @@ def advance(
             for phase in range(2):
                 if phase == 1:
                     for q in range(pending_count):
-                        s = pending[q, 0]
+                        s = pending[q, Q_STATE]
                         h = s * MIX_A ^ part * MIX_B
                         for v in range(width):
                             h = (h ^ pending_variables[q, v]) * MIX_C
                         home = h ^ (h >> 31)
                         deadline = FOREVER
                         if states[s, WINDOW] >= 0:
-                            deadline = pending[q, 1] + states[s, WINDOW]
+                            deadline = pending[q, Q_START] + states[s, WINDOW]
                         for each in range(states[s, EXPIRY_BEGIN], states[s, EXPIRY_END]):
-                            since = pending_registers[q, expiries[each, 0]]
-                            if since != UNSET and since + expiries[each, 1] < deadline:
-                                deadline = since + expiries[each, 1]
+                            since = pending_registers[q, expiries[each, EXPIRY_REGISTER]]
+                            if since != UNSET and since + expiries[each, EXPIRY_AFTER] < deadline:
+                                deadline = since + expiries[each, EXPIRY_AFTER]
                         if deadline < now:
                             continue
                         windowed = states[s, WINDOW] >= 0
@@ -581,7 +622,7 @@ def advance(
                                 runs[r, R_ALIVE] == ALIVE
                                 and runs[r, R_STATE] == s
                                 and runs[r, R_PART] == part
-                                and runs[r, R_BOUND] == pending[q, 5]
+                                and runs[r, R_BOUND] == pending[q, Q_BOUND]
                             ):
                                 rival = True
                                 for v in range(width):
@@ -591,14 +632,14 @@ def advance(
                                 if rival:
                                     old_better = new_better = False
                                     if windowed:
-                                        old_better = runs[r, R_START] > pending[q, 1]
-                                        new_better = runs[r, R_START] < pending[q, 1]
+                                        old_better = runs[r, R_START] > pending[q, Q_START]
+                                        new_better = runs[r, R_START] < pending[q, Q_START]
                                     for each in range(states[s, LIVE_BEGIN], states[s, LIVE_END]):
-                                        mine = pending_registers[q, live[each, 0]]
-                                        other = registers[r, live[each, 0]]
+                                        mine = pending_registers[q, live[each, LIVE_REGISTER]]
+                                        other = registers[r, live[each, LIVE_REGISTER]]
                                         if mine == other:
                                             continue
-                                        sign = live[each, 1]
+                                        sign = live[each, LIVE_SIGN]
                                         if sign == 0 or mine == UNSET or other == UNSET:  # noqa: PLR1714 - Numba is quicker with this
                                             old_better = new_better = True
                                         elif (mine > other) == (sign > 0):
@@ -608,7 +649,7 @@ def advance(
                                     same_age = runs[r, R_BORN] == serial
                                     if not old_better and not new_better:
                                         if same_age:
-                                            dropped = not newer(nodes, pending[q, 2], runs[r, R_NODE])
+                                            dropped = not newer(nodes, pending[q, Q_NODE], runs[r, R_NODE])
                                         else:
                                             dropped = not states[s, HAS_NEXT]
                                         if dropped:
@@ -650,7 +691,7 @@ def advance(
                                             run_hash[h] = each
                             runs[r, R_STATE] = s
                             runs[r, R_PART] = part
-                            runs[r, R_BOUND] = pending[q, 5]
+                            runs[r, R_BOUND] = pending[q, Q_BOUND]
                             runs[r, R_ALIVE] = ALIVE
                             runs[r, R_BORN] = -1
                             runs[r, R_HASH] = home
@@ -675,11 +716,11 @@ def advance(
                             runs[r, R_FRESH_NEXT] = parts[part, P_FRESH]
                             parts[part, P_FRESH] = r
                         runs[r, R_BORN] = serial
-                        runs[r, R_START] = pending[q, 1]
+                        runs[r, R_START] = pending[q, Q_START]
                         runs[r, R_DEADLINE] = deadline
-                        runs[r, R_NODE] = pending[q, 2]
-                        runs[r, R_DEPTH] = pending[q, 3]
-                        runs[r, R_FIRST] = pending[q, 4]
+                        runs[r, R_NODE] = pending[q, Q_NODE]
+                        runs[r, R_DEPTH] = pending[q, Q_DEPTH]
+                        runs[r, R_FIRST] = pending[q, Q_FIRST]
                         for each in range(slots):
                             registers[r, each] = pending_registers[q, each]
                         if not states[s, EXPANDED] and not asked_for[s]:
@@ -725,34 +766,34 @@ def advance(
                         counters[FREE] = r
                 ended_count = 0
             # ---- what is seen of the one pattern that is observed
-            if groups[g, 1] >= 0:
+            if groups[g, GROUP_OBSERVED] >= 0:
                 signature, best = _standing(
                     states, runs, nodes, state_stamp, serial, parts[part, P_RUNS] if part >= 0 else np.int64(-1), now
                 )
                 symbol = np.int64(0)
-                for each in range(groups[g, 2], groups[g, 3]):
+                for each in range(groups[g, GROUP_SYMBOL_BEGIN], groups[g, GROUP_SYMBOL_END]):
                     if stamp[symbols[each, 0]] == serial:
-                        symbol |= np.int64(1) << (each - groups[g, 2])
+                        symbol |= np.int64(1) << (each - groups[g, GROUP_SYMBOL_BEGIN])
                 if seen >= observed.shape[0]:
                     observed = _more(observed, seen + 1)
-                row = last_match[groups[g, 1]]
-                observed[seen, 0] = i
-                observed[seen, 1] = groups[g, 1]
-                observed[seen, 2] = high
-                observed[seen, 3] = low
-                observed[seen, 4] = signature
-                observed[seen, 5] = row >= 0 and matches[row, 0] == i
-                observed[seen, 6] = symbol
-                observed[seen, 7] = runs[best, R_DEPTH] if best >= 0 else 0
-                observed[seen, 8] = now - runs[best, R_START] if best >= 0 else -1
-                observed[seen, 9] = runs[best, R_FIRST] if best >= 0 else -1
-                observed[seen, 10] = runs[best, R_NODE] if best >= 0 else -1
-                observed[seen, 11] = observed[seen, 12] = -1
-                while row >= 0 and matches[row, 0] == i:  # the shortest match of all bindings
-                    if observed[seen, 11] < 0 or now - matches[row, 5] < observed[seen, 11]:
-                        observed[seen, 11] = now - matches[row, 5]
-                        observed[seen, 12] = matches[row, 6]
-                    row = matches[row, 4]
+                row = last_match[groups[g, GROUP_OBSERVED]]
+                observed[seen, O_EVENT] = i
+                observed[seen, O_PATTERN] = groups[g, GROUP_OBSERVED]
+                observed[seen, O_HIGH] = high
+                observed[seen, O_LOW] = low
+                observed[seen, O_STATE] = signature
+                observed[seen, O_HIT] = row >= 0 and matches[row, M_EVENT] == i
+                observed[seen, O_SYMBOL] = symbol
+                observed[seen, O_DEPTH] = runs[best, R_DEPTH] if best >= 0 else 0
+                observed[seen, O_AGE] = now - runs[best, R_START] if best >= 0 else -1
+                observed[seen, O_FIRST] = runs[best, R_FIRST] if best >= 0 else -1
+                observed[seen, O_NODE] = runs[best, R_NODE] if best >= 0 else -1
+                observed[seen, O_SPAN] = observed[seen, O_BEGUN] = -1
+                while row >= 0 and matches[row, M_EVENT] == i:  # the shortest match of all bindings
+                    if observed[seen, O_SPAN] < 0 or now - matches[row, M_START] < observed[seen, O_SPAN]:
+                        observed[seen, O_SPAN] = now - matches[row, M_START]
+                        observed[seen, O_BEGUN] = matches[row, M_FIRST]
+                    row = matches[row, M_SAME]
                 seen += 1
         i += 1
         if wanted_count:

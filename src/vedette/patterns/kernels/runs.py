@@ -29,17 +29,31 @@ BLOCK_WIDTH = 3
 LEFT, RIGHT, OP, MICROSECONDS, ABSOLUTE, SCOPE, OF_NOW = range(7)
 CONDITION_WIDTH = 7
 EQ, NE, LT, LE, GT, GE = range(6)
+LIVE_REGISTER, LIVE_SIGN = range(2)  # sign: whether a later (1) or an earlier (-1) time is better; 0: neither
+EXPIRY_REGISTER, EXPIRY_AFTER = range(2)
+ROOT_GROUP, ROOT_EDGE = range(2)
+GROUP_KEYS, GROUP_OBSERVED, GROUP_SYMBOL_BEGIN, GROUP_SYMBOL_END = range(4)
 
 # Columns of the state's tables.
 R_STATE, R_PART, R_START, R_DEADLINE, R_NODE, R_DEPTH, R_FIRST, R_BOUND = range(8)
 R_ALIVE, R_BORN, R_HASH, R_HASH_NEXT, R_PART_NEXT, R_PART_BACK, R_FRESH_NEXT = range(8, 15)
 RUN_WIDTH = 15
-MATCH_WIDTH, OBSERVED_WIDTH = 7, 13
 P_GROUP, P_HIGH, P_LOW, P_HASH_NEXT, P_RUNS, P_COUNT, P_FRESH = range(7)
 PART_WIDTH = 7
 N_POSITION, N_EVENT, N_PARENT = range(3)
 W_RUN, W_WHAT, W_NEXT = range(3)  # what: an edge, or -1 - block for what ends the run
 L_PART, L_PRIMITIVE, L_HEAD, L_HASH_NEXT = range(4)
+# Columns of the outputs.
+M_EVENT, M_PATTERN, M_NODE, M_BOUND, M_SAME, M_START, M_FIRST = range(7)  # same: another match of event and pattern
+MATCH_WIDTH = 7
+O_EVENT, O_PATTERN, O_HIGH, O_LOW, O_STATE, O_HIT, O_SYMBOL, O_DEPTH, O_AGE, O_FIRST, O_NODE, O_SPAN, O_BEGUN = range(
+    13
+)
+OBSERVED_WIDTH = 13
+# Columns of what is collected for one event: runs that may move, and by which edge; runs that have moved.
+C_RUN, C_EDGE = range(2)
+Q_STATE, Q_START, Q_NODE, Q_DEPTH, Q_FIRST, Q_BOUND = range(6)
+PENDING_WIDTH = 6
 # Counters.
 RUNS, PARTS, NODES, WAITERS, LISTS, FREE, LIVE, SHED, SERIAL, TODO, SWEPT_RUNS, SWEPT_NODES = range(12)
 
@@ -63,8 +77,8 @@ class GraphArrays(NamedTuple):
     expiries: Ints
     accepts: Ints
     root_start: Ints
-    roots: Ints  # group, edge
-    groups: Ints  # keys, observed pattern, symbols from, to
+    roots: Ints
+    groups: Ints
     symbols: Ints
     promise: Floats  # by state: the probability that a partial match in it completes; NaN if unknown
 
@@ -102,9 +116,9 @@ class RunEvents(NamedTuple):
 class RunOutputs(NamedTuple):
     """Rows of matches with their variables, and of observations; events are by their place in the batch."""
 
-    matches: Ints  # event, pattern, node, bound, another match of the same, start, first
+    matches: Ints
     variables: Ints
-    observed: Ints  # event, pattern, high, low, state, hit, symbol, depth, age, first, node, span, begun
+    observed: Ints
 
 
 def empty(registers: int, variables: int) -> RunState:

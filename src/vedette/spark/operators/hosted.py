@@ -10,8 +10,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from vedette.operators.calling import Calling
 from vedette.operators.operator_report import OperatorReporter
-from vedette.operators.statistics import Statistics
-from vedette.operators.statistics_delta import StatisticsDelta
+from vedette.operators.statistics import Statistics, StatisticsDelta
 from vedette.spark.operators.carried import Caller
 
 _CALLINGS: Final = 4  # that a process keeps

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 
 from vedette.engine.outcomes import OutcomeDetails
-from vedette.io.backtest_counts import UNTIMED
-from vedette.io.backtest_tally import BacktestTally
+from vedette.io.backtest_tally import UNTIMED, BacktestTally
 from vedette.io.row_details import TYPES, json_object
 from vedette.io.step_tally import take_outcomes
 from vedette.spark.engines import Sent

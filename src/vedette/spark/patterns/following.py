@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 
 from vedette.engine.outcomes import Outcomes
 from vedette.engine.step import pattern_rows
-from vedette.filters.pattern_records import PatternRecord
+from vedette.filters.subscription_records import PatternRecord
 from vedette.filters.subscription_view import Events
 from vedette.patterns.event_batch import PatternBatch
 from vedette.patterns.event_order import EventSorter
-from vedette.patterns.forecasts.forecast import Forecaster
-from vedette.patterns.forecasts.held_out import HeldOutForecaster
+from vedette.patterns.forecasts.forecast import Forecaster, HeldOutForecaster
 from vedette.patterns.forecasts.model import Model
 from vedette.patterns.forecasts.score import Score
 from vedette.patterns.matcher import PatternMatcher, PatternOutcome

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from vedette.errors import InputError
-from vedette.filters.pattern_records import PatternRecord
+from vedette.filters.subscription_records import PatternRecord
 from vedette.patterns.forecasts.model import Model
 from vedette.patterns.matcher import PatternMatcher
 from vedette.schema.schema import Schema

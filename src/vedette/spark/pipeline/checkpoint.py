@@ -153,7 +153,7 @@ class CheckpointLedger:
                 "Hint: give it the section [operators] that it had, until it is done"
             )
         try:
-            engine = saved.engine(current.engine.calling)
+            engine = Engine.restored(saved, current.engine.calling)
         except (FilterError, NotSupported) as error:
             raise PipelineError(
                 f"{began.format('')}the operators that it calls have changed: {error}\n"

@@ -20,9 +20,8 @@ import orjson
 from vedette.engine.pattern_shards import PatternSet, ShardOptions
 from vedette.engine.snapshot import SavedEngine
 from vedette.errors import SnapshotError
-from vedette.filters.operator_records import OperatorRecord
-from vedette.filters.pattern_records import PatternRecord
 from vedette.filters.snapshot_files import VERSION
+from vedette.filters.subscription_records import OperatorRecord, PatternRecord
 from vedette.patterns.forecasts.model import Model
 from vedette.spark.engine_versions import EngineVersion
 from vedette.spark.pipeline.storage import Storage

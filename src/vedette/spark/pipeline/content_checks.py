@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from vedette.errors import FilterError, InputError, Mistake, NotSupported
-from vedette.filters.pattern_records import PatternRecord, Predict
+from vedette.filters.subscription_records import PatternRecord, Predict
 from vedette.filters.templates import HasOperators, IsPattern, Templates, parsed_filter
 from vedette.io.operator_calls import OperatorCalls, patterns_call
 from vedette.io.schemas import read_schema

@@ -9,11 +9,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from vedette.covering.box_decision import BoxDecision
-from vedette.covering.conflict_table import ConflictTable, covering_alone, has_polyhedron_witness, plain
+from vedette.covering.box_decision import (
+    BoxDecision,
+    ConflictTable,
+    covering_alone,
+    guess,
+    has_polyhedron_witness,
+    plain,
+)
 from vedette.covering.kernels.cover_paper import conflict_table, minimized
 from vedette.covering.kernels.cover_rows import DenseBox, DenseBoxes
-from vedette.covering.sampling import guess
 
 
 def algorithm_4(

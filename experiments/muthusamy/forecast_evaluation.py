@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from vedette.patterns.forecast_parts import ForecastPattern, PatternRecords, forecast_patterns
 from vedette.patterns.forecasts.counts import MoveCounts
-from vedette.patterns.forecasts.forecast_patterns import ForecastPattern, PatternRecords, forecast_patterns
 from vedette.patterns.forecasts.model import Model
 from vedette.patterns.forecasts.part_forecasts import CombinedProbabilities, PatternParts, rows_of_parts
 from vedette.patterns.forecasts.partition_tracks import PartitionTracks

@@ -13,13 +13,10 @@ from typing import TypeAlias
 import numpy as np
 
 from vedette.errors import InputError, UnknownSubscription
-from vedette.filters.tree.freeze import Factoring, freeze
-from vedette.filters.tree.index import MatchingTree
+from vedette.filters.tree.index import Factoring, MatchingTree, TreeOptions, freeze
 from vedette.filters.tree.kernels.tree_layout import TrieArrays
 from vedette.filters.tree.kernels.tree_order import simplify
-from vedette.filters.tree.test_order import check_index_column, form_of, place_of
-from vedette.filters.tree.tree_options import TreeOptions
-from vedette.filters.tree.trie import starts
+from vedette.filters.tree.trie import check_index_column, form_of, place_of, starts
 from vedette.kernels.bundles import PredicateTable
 
 PredicateKey: TypeAlias = tuple[int, int, int]  # column, low, width, as in PredicateTable

@@ -1,11 +1,11 @@
-"""The records of subscriptions to patterns: text, subscriber, origin, and the forecasts they ask for."""
+"""The records of subscriptions that are no plain filters: patterns with forecasts, calls of operators, wants."""
 
 from __future__ import annotations
 
 import reprlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from vedette.errors import FilterError, InputError, NotSupported
 from vedette.filters.origins import Origin
@@ -114,3 +114,34 @@ def _mistakes(given: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
         yield f"`features` of `predict` is {reprlib.repr(features)}, not a list of filters", hint
     elif len(features) > _FEATURES:
         yield f"`features` of `predict` are {len(features)}, more than {_FEATURES}", "keep the best of them"
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorRecord:
+    """A subscription whose filter calls operators; which operators exist is known only where it is matched."""
+
+    id: str
+    text: str
+    subscriber: str | None = None
+    origin: Origin | None = field(default=None, compare=False)
+
+
+WantTarget: TypeAlias = Literal["events", "offers"]
+EVENTS: Final = "events"
+OFFERS: Final = "offers"
+
+
+@dataclass(frozen=True, slots=True)
+class WantRecord:
+    """A want: a subscription to offers."""
+
+    id: str
+    text: str
+    subscriber: str | None = None
+    origin: Origin | None = field(default=None, compare=False)
+
+
+def check_to(to: object) -> None:
+    """InputError if `to` is not something that can be subscribed to."""
+    if to not in get_args(WantTarget):
+        raise InputError(f"a subscription to {to!r}\nHint: `to` is one of {', '.join(get_args(WantTarget))}")
