@@ -46,7 +46,7 @@ def compiled(model: Model | None = None) -> Engine:
 def test_the_half_without_state_has_its_own_places(tmp_path: Path) -> None:
     engine = compiled()
     engine.save(tmp_path / "s")
-    half = read(tmp_path / "s").stateless(Calling(Operators(above)))
+    half = Engine.restored(read(tmp_path / "s"), Calling(Operators(above)), stateless=True)
     assert list(half) == ["plain", "calls", "other"]
     assert [list(engine)[place] for place in engine.stateless_places] == list(half)
     assert half.subscribers.to_pylist() == ["of plain", "of calls", "of other"]
@@ -63,9 +63,9 @@ def test_a_plan_is_shared_where_the_filters_are_others(tmp_path: Path) -> None:
     engine = compiled()
     engine.save(tmp_path / "s")
     saved, calling = read(tmp_path / "s"), Calling(Operators(above))
-    planned = saved.without_filters().stateless(calling)
+    planned = Engine.restored(saved.without_filters(), calling, stateless=True)
     assert list(planned) == ["calls"]
-    assert saved.stateless(calling, like=planned).calls is planned.calls
+    assert Engine.restored(saved, calling, stateless=True, like=planned).calls is planned.calls
 
 
 def test_shards_are_those_of_the_engine(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_operators_are_needed_only_where_they_are_called(tmp_path: Path) -> None
     saved = read(tmp_path / "s")
     assert saved.calls_operators
     with pytest.raises(FilterError, match="there is no operator 'above'"):
-        saved.engine(Calling(Operators()))
+        Engine.restored(saved, Calling(Operators()))
 
 
 def test_attributes_that_patterns_compare_and_the_schema_does_not_have() -> None:

@@ -287,13 +287,13 @@ def test_a_filter_with_very_many_tests_is_not_built_again_with_every_change(
 ) -> None:
     """Else a list of 20,000 networks would cost everybody who subscribes afterwards a tenth of a second."""
     built: list[int] = []
-    build = live_module.Segment.build
+    build = Segment.build
 
     def counting(content: SegmentContent, **how: Any) -> Segment:
         built.append(len(content.records.ids))
         return build(content, **how)
 
-    monkeypatch.setattr(live_module.Segment, "build", counting)
+    monkeypatch.setattr(Segment, "build", counting)
     live = Subscriptions(SCHEMA).live()
     live.add("many", many)
     for number in range(4):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from vedette.engine.engine import Engine
 from vedette.engine.pattern_shards import ShardOptions
 from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import PipelineError, SnapshotError
@@ -279,7 +280,7 @@ def test_a_folder_that_hadoop_reaches(tmp_path: Path, spark: SparkSession) -> No
     _exercise(storage)
     several = mixed("[a = 1] ; [a = 2]")
     storage.keep(several.engine, "snapshots/y")
-    assert storage.open("snapshots/y").engine(several.engine.calling).version == several.engine.version
+    assert Engine.restored(storage.open("snapshots/y"), several.engine.calling).version == several.engine.version
     ledger = CheckpointLedger.open(storage, FACTS, ONE, SparkLog.of(storage))
     ledger.begin(0, ONE)
     (tmp_path / "offsets").mkdir()
