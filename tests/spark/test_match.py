@@ -366,12 +366,19 @@ def test_a_schema_of_some_attributes_leaves_the_others_as_they_are(spark: SparkS
         (lambda f: match(f, f), "the DataFrame of subscriptions has no column when\nHint: subscriptions have"),
         (lambda f: untyped(f, RECORDS, keep=[7]), "keep has 7 in it\nHint:"),
         (
-            lambda f: match(f.withColumnRenamed("issue", "Version"), []),
+            lambda f: match(f.withColumnRenamed("issue", "Version"), [], prefix=""),
             "the events have a column 'Version', and so has",
         ),
-        (lambda f: match(f.withColumnRenamed("issue", "subscription"), []), "the events have a column 'subscription'"),
-        (lambda f: match(f.selectExpr("id", "id reason"), [], rejects="keep"), "the events have a column 'reason'"),
-        (lambda f: match(f.selectExpr("id", "id subscriber"), [], subscribers=True), "the events have a column 'subsc"),
+        (lambda f: match(f.selectExpr("id m_Subscription"), [], prefix="m_"), "the events have a column 'm_Subscripti"),
+        (
+            lambda f: match(f.selectExpr("id", "id reason"), [], rejects="keep", prefix=""),
+            "the events have a column 'r",
+        ),
+        (
+            lambda f: match(f.selectExpr("id subscriber"), [], subscribers=True, prefix=""),
+            "the events have a column 's",
+        ),
+        (lambda f: match(f, [], prefix=7), "prefix=7 is no text\nHint:"),
         (lambda f: match(f.selectExpr("1 a", "2 a"), [], keep="a"), "the events have 2 columns named 'a'\nHint:"),
         (lambda f: match(f.selectExpr("1 a", "2 a"), [{"id": "s", "when": "a = 1"}]), "the events have 2 columns na"),
     ],
@@ -387,6 +394,25 @@ def test_names_clash_only_if_they_are_used(stock: DataFrame) -> None:
     assert match(frame, RECORDS).columns == [*frame.columns, "subscription", "version"]
     clash = stock.withColumnRenamed("issue", "subscription")
     assert match(clash, [{"id": "s", "when": "subscription = 'IBM'"}], keep="id").count() == 1
+
+
+@pytest.mark.parametrize("name", ["version", "subscription", "kind"])
+def test_events_may_have_columns_of_any_name(name: str, stock: DataFrame) -> None:
+    events = stock.select("id", F.col("issue").alias(name))
+    told = [{"id": "s", "when": f"{name} = 'IBM'"}]
+    expected = [row.id for row in stock.where("issue = 'IBM'").collect()]
+
+    def found(subscriptions: list[dict[str, str]], **how: str) -> tuple[list[str], list[Any]]:
+        matched = match(events, subscriptions, **how)  # type: ignore[arg-type]
+        return matched.columns, sorted(row.id for row in matched.collect())
+
+    assert found(told, prefix="m_") == (["id", name, "m_subscription", "m_version"], sorted(expected))
+    patterns = [*told, {"id": "p", "when": f"[{name} = 'IBM']"}]
+    columns, ids = found(patterns, prefix="m_")
+    assert columns[:5] == ["id", name, "m_subscription", "m_kind", "m_steps"]
+    assert ids == sorted(expected * 2)
+    with pytest.warns(UserWarning, match=f"have a column '{name}'.* named\\s+vedette_subscription"):
+        assert found(patterns)[0][2:4] == ["vedette_subscription", "vedette_kind"]
 
 
 def test_every_mistake_of_a_table_of_subscriptions_is_told(stock: DataFrame, spark: SparkSession) -> None:

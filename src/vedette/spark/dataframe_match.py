@@ -28,6 +28,7 @@ from vedette.spark.told import told_of
 from vedette.spark.types import schema_of
 
 _ID = "id"
+_PREFIX = "vedette_"
 _IN_ORDER = dt.timedelta(0)
 
 
@@ -38,6 +39,7 @@ def match(
     keep: str | Column | Sequence[str | Column] | None = None,
     schema: Schema | Mapping[str, Any] | None = None,
     subscribers: bool = False,
+    prefix: str | None = None,
     rejects: Literal["raise", "keep"] = "raise",
     id: str | Column | None = None,
     model: Model | None = None,
@@ -55,7 +57,9 @@ def match(
 
     The columns of the result are those of `keep` (names and expressions, as `select` takes them; all columns of the
     events if it is not given), `subscription`, `subscriber` if `subscribers`, and `version`: which subscriptions these
-    were. Only the columns that subscriptions read cross to Python. The matches of an event come in any order.
+    were. The names of those that come of matching begin with the `prefix`; without one, they are prefixed only if the
+    events have columns of such names: "vedette_", with a warning. Only the columns that subscriptions read cross to
+    Python. The matches of an event come in any order.
 
     `schema` says how events are read where their own types do not: `{"sent": "timestamp"}` for a column of texts (a
     Schema says everything). An event whose value breaks it is an error, or, with `rejects="keep"`, a row with no
@@ -77,6 +81,8 @@ def match(
         raise InputError(f"the events are a {name}, not a DataFrame of Spark\nHint: spark.createDataFrame makes one")
     if rejects not in ("raise", "keep"):
         raise InputError(f"rejects={rejects!r} is not known\nHint: it is 'raise' or 'keep'")
+    if not isinstance(prefix, str | None):
+        raise InputError(f'prefix={prefix!r} is no text\nHint: a beginning of names, such as "vedette_"')
     if late not in ("drop", "keep"):
         raise InputError(f"late={late!r} is not known\nHint: it is 'drop' or 'keep'")
     if not isinstance(lateness, dt.timedelta) or lateness < _IN_ORDER:
@@ -97,14 +103,15 @@ def match(
         )
     if engine.has_state and rejects == "keep":
         raise NotSupported('rejects="keep" is for filters\nHint: set events that break the schema aside before')
+    names = events.select(*_kept(events, keep)).columns
     found = matched(events, engine, wanted, subscriptions if isinstance(subscriptions, ShippedSnapshot) else None)
     if not engine.has_state:
-        return found
+        return _named_at_last(found, names, prefix)
     from vedette.spark.patterns import frames
 
     waits = lateness // dt.timedelta(microseconds=1)
     told = frames.Wanted(_kept(events, keep), subscribers, id, waits, late == "keep")
-    return frames.match_all(events, engine, found, told)
+    return _named_at_last(frames.match_all(events, engine, found, told), names, prefix)
 
 
 class Wanted(NamedTuple):
@@ -117,13 +124,15 @@ class Wanted(NamedTuple):
 
 
 def matched(events: DataFrame, engine: Engine, wanted: Wanted, shipped: ShippedSnapshot | None = None) -> DataFrame:
-    """A row for every match of filters, with and without operators; the engine may be `shipped` already."""
+    """A row for every match of filters, with and without operators; the engine may be `shipped` already.
+
+    Kept columns go by their numbers, _0, _1, …: no event's column can have the name of one that comes of matching.
+    """
     own, sent = len(events.columns), Sent.of(engine, events.sparkSession, shipped=shipped)
     wide = events.select("*", *_kept(events, wanted.keep))
     kept = wide.columns[own:]
     told = ["subscription", *(["subscriber"] if wanted.subscribers else []), *(["bindings"] if sent.binds else [])]
     added = [*told, "version", *(["reason"] if wanted.rejects else [])]
-    _check_names(kept, added)
     if isinstance(wanted.id, Column):
         wide = events.select("*", *_kept(events, wanted.keep), wanted.id)
 
@@ -139,7 +148,34 @@ def matched(events: DataFrame, engine: Engine, wanted: Wanted, shipped: ShippedS
     if nowhere:
         _warn_of(nowhere, events.schema)
     columns = [*carried, *(F.lit(sent.version) if name == "version" else F.col(name) for name in added)]
-    return found.select(*(column.alias(name) for column, name in zip(columns, [*kept, *added], strict=True)))
+    names = [*(f"_{number}" for number in range(len(kept))), *added]
+    return found.select(*(column.alias(name) for column, name in zip(columns, names, strict=True)))
+
+
+def _named_at_last(found: DataFrame, kept: Sequence[str], prefix: str | None) -> DataFrame:
+    """The columns that are kept by their own names, and those that come of matching with the prefix."""
+    added = found.columns[len(kept) :]
+    clash = _clash(kept, added, prefix or "")
+    if clash is not None and prefix is None:
+        prefix = _PREFIX
+        warnings.warn(
+            f"the events have a column {clash!r}, and so has what comes of matching: the columns of matching are named "
+            f"{prefix}subscription and so on here\nHint: `prefix` chooses how they begin",
+            stacklevel=3,
+        )
+        clash = _clash(kept, added, prefix)
+    if clash is not None:
+        raise InputError(
+            f"the events have a column {clash!r}, and so has what comes of matching\n"
+            "Hint: choose another `prefix` for the columns of matching, or leave that one out with keep=[…]"
+        )
+    return found.toDF(*kept, *(f"{prefix or ''}{name}" for name in added))
+
+
+def _clash(kept: Sequence[str], added: Sequence[str], prefix: str) -> str | None:
+    """A kept column that has the name of one that comes of matching; Spark does not mind upper and lower case."""
+    taken = {f"{prefix}{name}".lower() for name in added}
+    return next((name for name in kept if name.lower() in taken), None)
 
 
 def _named(events: DataFrame, given: str | Column | None, behind: int) -> Column | None:
@@ -187,15 +223,6 @@ def _kept(events: DataFrame, keep: str | Column | Sequence[str | Column] | None)
 
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
-
-
-def _check_names(kept: Sequence[str], added: Sequence[str]) -> None:
-    clash = [name for name in kept if name.lower() in added]
-    if clash:
-        raise InputError(
-            f"the events have a column {clash[0]!r}, and so has what comes of matching\n"
-            f"Hint: rename it before, events.withColumnRenamed({clash[0]!r}, …), or leave it out with keep=[…]"
-        )
 
 
 def _warn_of(nowhere: Sequence[str], stored: StructType) -> None:

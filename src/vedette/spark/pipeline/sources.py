@@ -275,10 +275,12 @@ class TableSource(Source):
     ) -> DataFrame:
         # Only a schema that somebody wrote can be broken: then rows are carried along, to be shown if they are.
         row = F.struct("*") if self.given is not None else F.lit(None).cast("struct<none:string>")
-        carried = [self._event(batch).alias("_event"), row.alias("_row")]
-        kept = [_kept(batch, path).alias(f"_{number}") for number, path in enumerate(keep)]
+        carried = [self._event(batch), row]
+        kept = [_kept(batch, path) for path in keep]
         wanted = Wanted([*carried, *kept], subscribers=True, rejects=True, id=self._event(batch))
         found = matched(batch, engine, wanted)
+        names = ["_event", "_row", *(f"_{number}" for number in range(len(keep)))]
+        found = found.toDF(*names, *found.columns[len(names) :])
         rejected = F.col("reason").isNotNull()
         return found.select(
             F.when(~rejected, F.col("_event")).alias("event"),
