@@ -59,6 +59,12 @@ spark = vd.spark.session(master="local[3]", conf={"spark.driver.memory": "1g"})
 assert vd.spark.session().sparkContext is spark.sparkContext
 assert {name: os.environ.get(name) for name in before} == before
 told(spark, *NAMES)
+patterns = [{"id": "p", "when": "[value >= 0]"}]  # followed over a stream, for which Spark starts talkative processes
+os.mkdir("in")
+open("in/events.json", "w").write('{"time": "2024-01-01T00:00:00Z", "value": 1}')
+events = spark.readStream.schema("time timestamp, value int").json("in")
+found = vd.spark.match(events, patterns).writeStream.format("noop").option("checkpointLocation", "state")
+found.trigger(availableNow=True).start().awaitTermination()
 listening = spark.sparkContext._jvm.org.apache.spark.SparkEnv.get().rpcEnv().address().host()
 assert listening in ("localhost", "127.0.0.1"), listening
 """.replace("*NAMES", f"*{NAMES!r}")
@@ -66,7 +72,7 @@ assert listening in ("localhost", "127.0.0.1"), listening
     assert noise == ""
     assert found.pop("web").startswith(("http://localhost:", "http://127.0.0.1:"))
     assert found == {**dict(zip(NAMES, ("6", "UTC", "20000"), strict=True)), "master": "local[3]", "rows": 100}
-    assert [path.name for path in tmp_path.iterdir()] == ["script.py"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "script.py", "state"]
 
 
 def test_what_a_folder_of_settings_says_counts(tmp_path: Path) -> None:

@@ -5,6 +5,9 @@ Spark starts `$JAVA_HOME/bin/java`. What it finds there is a small script of our
 - Spark asks for an incubator module that only its linear algebra uses. The packaged runtime does not have it and would
   not start; the others would print a warning at every start. The script leaves it out, and so it does with a package
   that Java no longer has since 25.
+- A Spark that a Python program starts ends when that program does. What asks the whole group of processes to end
+  (a terminal, a container, systemd) would otherwise end it in the middle of what the program still wants to finish: so
+  it does not hear SIGTERM, as it does not hear Ctrl-C.
 - The packaged runtime starts other programs (Spark's Python workers) through a helper whose run bit is lost in a wheel;
   the script has it do without.
 
@@ -40,6 +43,10 @@ for argument do
   shift
   case "$argument" in
     {left_out}) ;;
+    pyspark-shell)
+      trap '' TERM
+      set -- "$@" "$argument"
+      ;;
     *) set -- "$@" "$argument" ;;
   esac
 done

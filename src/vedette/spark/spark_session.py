@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib.resources import files
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from pyspark.sql.utils import is_remote
 
 from vedette.errors import StartError
 from vedette.spark.java import find_java, java_home
+from vedette.spark.java_noise import without_noise
 
 _log = logging.getLogger("vedette.spark")
 
@@ -48,7 +49,7 @@ def session(*, app: str = "vedette", master: str | None = None, conf: Mapping[st
         environment["JAVA_HOME"] = str(java_home())
         environment["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
     try:
-        with _environment(environment):
+        with _environment(environment), without_noise() if _starts_java(remote) else nullcontext():
             started = builder.config(map={**wanted}).getOrCreate()
         for name, value in for_queries(cores).items():
             if not _is_set(started, name, wanted):

@@ -8,6 +8,7 @@ on a slow machine as on a fast one.
 from __future__ import annotations
 
 import json
+import os
 import random
 import signal
 import subprocess
@@ -200,7 +201,7 @@ def test_a_signal_ends_it_well(
     log = place.folder / "run.log"
     with started(place.pipeline, log) as process:
         _wait_for_commits(place, enough, process)
-        process.send_signal(number)
+        os.killpg(process.pid, number)  # as a terminal, a container or systemd does: Java and its workers, too
         assert process.wait(120) == 0, log.read_text()[-6000:]
     assert "Stopping after the current micro-batch" in log.read_text()
     assert "Stopped: " in log.read_text()
