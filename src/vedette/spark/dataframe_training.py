@@ -31,6 +31,7 @@ from vedette.spark.patterns.tables import in_time
 from vedette.spark.patterns.training import learn, timed
 from vedette.spark.readers import AGAIN, ARRIVAL, ID, TableReader, sent_as
 from vedette.spark.spark_session import shards_of
+from vedette.spark.worker_check import in_worker
 
 
 def train(
@@ -107,7 +108,7 @@ def coded_history(history: DataFrame, engine: Engine, *, id_: Column | None, cap
         wide = wide.withColumn(AGAIN, _again())
     sent = Sent.of(engine, spark, ShardOptions(shards_of(spark), cap))
     reading = Reading(functools.partial(TableReader, names), sent=sent, strict=True, told=False, times=untimed)
-    coded = wide.mapInArrow(placing(reading), columns_of(PLACED))
+    coded = wide.mapInArrow(in_worker(placing(reading)), columns_of(PLACED))
     return in_time(coded) if untimed else coded, sent
 
 

@@ -34,6 +34,7 @@ from vedette.schema.columns import Column
 from vedette.spark.engines import Sent
 from vedette.spark.file_task import COLUMNS, Tallying, TaskOptions, heard, match_pieces
 from vedette.spark.patterns.survey import Looking, Survey
+from vedette.spark.worker_check import in_worker
 
 _A_CORE = 2  # pieces of one round
 _ROUNDS = 2  # under way at a time
@@ -139,7 +140,7 @@ def _round(spark: SparkSession, pieces: Sequence[Piece], task: Any, tag: str) ->
     spark.addTag(tag)
     try:
         table = pa.table({"number": pa.array(range(len(pieces)), pa.int64()), "piece": list(map(pickle.dumps, pieces))})
-        found = spark.createDataFrame(table).mapInArrow(task, COLUMNS).toArrow()
+        found = spark.createDataFrame(table).mapInArrow(in_worker(task), COLUMNS).toArrow()
     finally:
         spark.removeTag(tag)
     results: list[list[dict[str, Any]]] = [[] for _ in pieces]

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DataType, MapType, StringType, StructField, StructType
 
 from vedette.io.chunk_stepper import ChunkStepper, SliceOutcome, promised_columns
@@ -32,7 +31,9 @@ from vedette.schema.values import json_text
 from vedette.spark.engines import Sent
 from vedette.spark.readers import WHOLE, Before, ReadChunk, Reader
 from vedette.spark.types import spark_type
+from vedette.spark.versions import to_arrow_schema
 from vedette.spark.worker import WorkerTask, Writer
+from vedette.spark.worker_check import in_worker
 
 _AS_TEXT = (Kind.STRING, Kind.IP, Kind.REGION)
 
@@ -108,9 +109,9 @@ def match_rows(
     An event that breaks the given `schema` is set aside. `read` counts the rows.
     """
     made = outcome_schema(keep, schema, binding=sent.binds)
-    facts = _Facts(sent.version, tuple(keep), schema, to_arrow_schema(made, timezone="UTC"), read)
+    facts = _Facts(sent.version, tuple(keep), schema, to_arrow_schema(made), read)
     task = WorkerTask(sent, reader, functools.partial(_OutcomeRows, facts), promised_columns(schema))
-    return rows.mapInArrow(task.run, made)
+    return rows.mapInArrow(in_worker(task.run), made)
 
 
 def outcome_schema(keep: Sequence[str], schema: Schema | None, *, binding: bool = False) -> StructType:

@@ -19,7 +19,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import BinaryType, StringType, StructType
 
 from vedette.engine.slicing import Slicer
@@ -31,6 +30,7 @@ from vedette.filters.subscription_view import PIECE
 from vedette.schema.encode import EncodedEvents
 from vedette.spark.engines import Sent
 from vedette.spark.snapshots import ShippedSnapshot, opened
+from vedette.spark.versions import with_answers
 from vedette.spark.worker_columns import sent_columns
 
 SEPARATOR, BETWEEN, REJECTED, ESCAPE = "\x1f", "\x1e", "\x1d", "\x1b"
@@ -237,10 +237,7 @@ def texts_told(
     escaped = needs_escapes(matcher)
     width = None if escaped else label_width(matcher, subscribers)
     function = matching(Task(sent.snapshot, names, subscribers, escaped, width))
-    kind = StringType() if width is None else BinaryType()
-    # Else Spark may match twice, once to see whether there is anything.
-    made: Callable[..., Column] = arrow_udf(function, kind).asNondeterministic()  # type: ignore[call-overload]
-    texts = events.select(*carried, made(*arguments).alias("text"))
+    texts = with_answers(events, carried, "text", function, arguments, StringType() if width is None else BinaryType())
     if not rejects:
         said = F.col("text").cast("string")
         texts = unbroken(texts, said.startswith(REJECTED), F.substring(said, 2, 10_000))

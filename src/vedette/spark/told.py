@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import StructType
 
 from vedette.engine.engine import Engine
@@ -23,6 +22,7 @@ from vedette.spark.engines import Sent
 from vedette.spark.operators.attributes import sent_for
 from vedette.spark.readers import ID, ReadChunk, TableReader, sent_as
 from vedette.spark.texts import gathered, unbroken
+from vedette.spark.versions import with_answers
 from vedette.spark.worker import WorkerTask, Writer
 
 _TOLD: Final = "struct<subscription: string, subscriber: string, bindings: map<string, string>>"
@@ -53,9 +53,7 @@ def told_of(
     if named:
         arguments.append((F.lit(None) if id_ is None else id_).cast("string"))
     columns = [*(sent_as(number) for number in range(len(looked.sent))), *([ID] if named else [])]
-    # Else Spark may call operators twice, once to see whether there is anything.
-    function: Callable[..., Column] = arrow_udf(telling(task, columns), _RETURNED).asNondeterministic()  # type: ignore[call-overload]
-    told = events.select(*carried, function(*arguments).alias("told"))
+    told = with_answers(events, carried, "told", telling(task, columns), arguments, _RETURNED)
     found, reason = F.col("told")["found"], F.col("told")["reason"]
     if rejects:
         found = F.when(reason.isNull(), found).otherwise(F.array(F.lit(None).cast(_TOLD)))

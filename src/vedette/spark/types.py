@@ -6,7 +6,6 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import (
     ArrayType,
     BooleanType,
@@ -28,6 +27,7 @@ from pyspark.sql.types import (
 from vedette.schema.arrow_types import infer_arrow
 from vedette.schema.schema import Schema
 from vedette.schema.types import Kind, Type
+from vedette.spark.versions import to_arrow_type
 
 # What no filter can speak of, whatever it is: infer_arrow leaves this type out, and encoding refuses it.
 _UNREADABLE = pa.month_day_nano_interval()
@@ -64,7 +64,7 @@ def arrow_type(stored: DataType) -> Any:
     if isinstance(stored, CharType | VarcharType):
         return pa.string()
     try:
-        return to_arrow_type(stored, timezone="UTC")
+        return to_arrow_type(stored)
     except PySparkException:
         return _UNREADABLE
 

@@ -16,7 +16,6 @@ from typing import TypeAlias
 from pyspark.errors import PySparkException
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StringType, StructField, StructType, VariantType
 
 from vedette.errors import SchemaError
@@ -25,6 +24,7 @@ from vedette.schema.readings import EVERYTHING
 from vedette.schema.schema import Schema
 from vedette.schema.table_paths import check_stored
 from vedette.spark.types import arrow_type, plain_type, spark_type
+from vedette.spark.versions import to_arrow_type
 
 _MOST_KEYS = 6  # of one map are looked up in the JVM, key by key; where more are asked for, the whole map costs less
 
@@ -240,7 +240,7 @@ def _has_parts(stored: DataType) -> bool:
 
 def _can_cross(stored: DataType) -> bool:
     try:
-        to_arrow_type(stored, timezone="UTC")
+        to_arrow_type(stored)
     except PySparkException:
         return False
     return True

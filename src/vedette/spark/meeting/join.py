@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.functions import arrow_udf
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BooleanType
 
 from vedette.meeting.allowed_values import places_meet
@@ -20,6 +17,7 @@ from vedette.spark.meeting.cells import ALL_LOWEST, LOWEST
 from vedette.spark.meeting.meeting_rows import WORD, encoding, row_type, words
 from vedette.spark.meeting.plan import MeetingPlan
 from vedette.spark.meeting.terms import ALL, ANY, SET, CommonAttribute, place_of
+from vedette.spark.versions import function_of_pairs, to_arrow_schema
 
 
 def encoded(
@@ -165,7 +163,4 @@ def _exactly(mine: Column, theirs: Column) -> Column:
             made.append(known[pair])
         return pa.array(made, pa.bool_())
 
-    # Otherwise Spark could compute it for all pairs in a cell, before the other conditions.
-    exact: Callable[..., Column] = arrow_udf(meet, BooleanType()).asNondeterministic()  # type: ignore[call-overload]
-    found: Any = exact(mine, theirs)
-    return found  # type: ignore[no-any-return]
+    return function_of_pairs(meet, BooleanType())(mine, theirs)

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StructType
 
 from vedette.engine.engine import Engine
@@ -26,6 +25,8 @@ from vedette.spark.patterns.streams import follow_packets
 from vedette.spark.patterns.tables import follow_table
 from vedette.spark.readers import ID, TableReader, carried_as, sent_as
 from vedette.spark.spark_session import shards_of
+from vedette.spark.versions import to_arrow_type
+from vedette.spark.worker_check import in_worker
 from vedette.spark.worker_columns import WorkerColumn
 
 _BINDINGS = "bindings"
@@ -88,14 +89,14 @@ def _followed(events: DataFrame, engine: Engine, wanted: Wanted, kept: int) -> D
     sent = Sent.of(engine, events.sparkSession, ShardOptions(shards))
     reading = Reading(
         functools.partial(TableReader, tuple(each.name for each in crossing), kept),
-        types=tuple(to_arrow_type(type_, timezone="UTC") for type_ in types),
+        types=tuple(to_arrow_type(type_) for type_ in types),
         sent=sent,
         strict=True,
         times=timed and not streaming and has_untimed(rows, crossing),
     )
     if not streaming:
         return follow_table(rows, reading, types, timed=timed)
-    read = rows.mapInArrow(packing(reading), PACKETS)
+    read = rows.mapInArrow(in_worker(packing(reading)), PACKETS)
     found = follow_packets(read, sent, wanted.lateness, told_schema(types))
     return found if wanted.late else found.where(F.col("kind") != F.lit(LATE))
 

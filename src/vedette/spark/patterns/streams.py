@@ -16,7 +16,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.stateful_processor import (
     ExpiredTimerInfo,
     StatefulProcessor,
@@ -36,6 +35,7 @@ from vedette.spark.patterns.live import Ready, ready
 from vedette.spark.patterns.rows import filled
 from vedette.spark.patterns.shard import Shard
 from vedette.spark.readers import ARRIVAL
+from vedette.spark.versions import to_arrow_schema
 
 _STORE = "spark.sql.streaming.stateStore.providerClass"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -60,7 +60,7 @@ def follow_packets(read: DataFrame, sent: Sent | None, lateness: int, told: Stru
     followed = timed.groupBy(PLACE).transformWithStateInPandas(
         Following(sent, delay), f"`{PACKET}` binary", "Append", "EventTime"
     )
-    return followed.mapInArrow(_unpacking(to_arrow_schema(told, timezone="UTC")), told)
+    return followed.mapInArrow(_unpacking(to_arrow_schema(told)), told)
 
 
 def check_store(spark: SparkSession) -> None:

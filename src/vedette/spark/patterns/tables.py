@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from vedette.engine.outcomes import Outcomes
@@ -28,6 +27,8 @@ from vedette.spark.patterns.live import ready
 from vedette.spark.patterns.rows import BOUND, CARRIED, EVENT, RAW, REASON, chosen, fields_of, filled, told_schema
 from vedette.spark.patterns.rows import columns_of as ddl_of
 from vedette.spark.readers import ARRIVAL, CALLED, ID, carried_as
+from vedette.spark.versions import to_arrow_schema
+from vedette.spark.worker_check import in_worker
 
 WHEN = " "  # the column of when events were; null where they do not say. No attribute is called so
 
@@ -54,7 +55,7 @@ def coded_events(rows: DataFrame, reading: Reading, kept: Sequence[DataType] = (
     carried = [StructField(f"{CARRIED}{carried_as(number)}", type_) for number, type_ in enumerate(kept)]
     more = [StructField(name, StringType()) for name in (*texts, EVENT, REASON, RAW)]
     schema = StructType([*fields_of(ddl_of(FIELDS)), *carried, *more])
-    coded = rows.mapInArrow(coding(reading, to_arrow_schema(schema, timezone="UTC")), schema)
+    coded = rows.mapInArrow(in_worker(coding(reading, to_arrow_schema(schema))), schema)
     return in_time(coded) if reading.times else coded
 
 
@@ -77,7 +78,7 @@ def follow_table(rows: DataFrame, reading: Reading, kept: Sequence[DataType], *,
     """Outcomes of all events: rows with the columns of `told_schema`, in any order."""
     assert reading.sent is not None
     course, told = Course(reading.sent, timed), told_schema(kept)
-    host = telling(course, to_arrow_schema(told, timezone="UTC"))
+    host = telling(course, to_arrow_schema(told))
     return followed(coded_events(rows, reading, kept), reading.sent, host, told)
 
 

@@ -35,6 +35,7 @@ from vedette.spark.pipeline.routing import named
 from vedette.spark.pipeline.sources import Source
 from vedette.spark.readers import carried_as
 from vedette.spark.spark_session import shards_of
+from vedette.spark.worker_check import in_worker
 
 # Of outcomes, where patterns are followed or operators are called.
 PATTERN_COLUMNS: Final = ("steps", "bindings", "probability", "within")
@@ -98,7 +99,7 @@ class PatternStage:
         if self._calling is not None:
             task = replace(task, caller=caller(self._calling, events.sparkSession))
         told = told_schema(kept)
-        found = follow_packets(raw.mapInArrow(packing(task), PACKETS), None, self._lateness, told)
+        found = follow_packets(raw.mapInArrow(in_worker(packing(task)), PACKETS), None, self._lateness, told)
         nothing = [F.lit(None).cast(field.dataType).alias(field.name) for field in events.schema]
         return events.select("*", F.lit(None).cast(told).alias(_COLUMN)).unionAll(
             found.select(*nothing, F.struct("*").alias(_COLUMN))

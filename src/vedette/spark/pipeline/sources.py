@@ -12,7 +12,6 @@ from pyspark.accumulators import Accumulator
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StructType
 
 from vedette.engine.engine import Engine
@@ -41,6 +40,7 @@ from vedette.spark.readers import (
     sent_as,
 )
 from vedette.spark.types import schema_of
+from vedette.spark.versions import to_arrow_type
 from vedette.spark.worker_columns import sent_columns, whole_columns
 
 _OPEN = Schema({}, closed=False)
@@ -122,7 +122,7 @@ class _Raw(Source):
     ) -> tuple[DataFrame, Reading, list[DataType]]:
         """The rows as they are, to be parsed in the worker."""
         kept = [kept_type(path, self.given) for path in keep]
-        types = tuple(to_arrow_type(type_, timezone="UTC") for type_ in kept)
+        types = tuple(to_arrow_type(type_) for type_ in kept)
         return events, Reading(self._reader(), tuple(keep), types, self.given, refusing=True), kept
 
     def _reader(self, batch: DataFrame | None = None) -> Callable[[], Reader]:
@@ -321,7 +321,7 @@ class TableSource(Source):
             *(_kept(events, path).alias(carried_as(number)) for number, path in enumerate(keep)),
         )
         kept = [rows.schema[carried_as(number)].dataType for number in range(len(keep))]
-        types = tuple(to_arrow_type(type_, timezone="UTC") for type_ in kept)
+        types = tuple(to_arrow_type(type_) for type_ in kept)
         reader = functools.partial(TableReader, tuple(each.name for each in sent), len(keep))
         return rows, Reading(reader, tuple(keep), types, refusing=True), kept
 
