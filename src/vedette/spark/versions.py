@@ -12,6 +12,7 @@ from typing import Any, Final
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions
 from pyspark.sql.pandas import functions as pandas_functions
 from pyspark.sql.pandas import types as pandas_types
 from pyspark.sql.types import DataType, StructField, StructType
@@ -124,3 +125,13 @@ def function_of_pairs(function: Callable[[Any, Any], Any], kind: DataType) -> Ca
     # Otherwise Spark could compute it for more rows than conditions before it let through.
     calling: Callable[[Column, Column], Column] = made.asNondeterministic()
     return calling
+
+
+_MANY_AT_ONCE: Final = "k" in functions.min_by.__annotations__  # since 4.2
+
+
+def first_by(values: Column, order: Column, most: int) -> Column:
+    """The values with the smallest orders, as an aggregate; only the first of them where Spark cannot find several."""
+    if _MANY_AT_ONCE:
+        return functions.min_by(values, order, most)
+    return functions.array_compact(functions.array(functions.min_by(values, order)))

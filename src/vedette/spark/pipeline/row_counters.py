@@ -8,6 +8,8 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
+from vedette.spark.versions import first_by
+
 _PATIENCE_S = 2.0  # for counts of a job that has ended: Spark hands them over a moment later
 
 
@@ -60,4 +62,4 @@ def first_rejects(most: int) -> Column:
     number = F.regexp_extract("place", r"(?s)([0-9]*)\z", 1)
     ahead = F.substring(F.col("place"), F.lit(1), F.length("place") - F.length(number))
     order = F.struct(ahead, F.length(number), number, F.col("reason"))
-    return F.min_by(F.struct("place", "reason"), F.when(F.col("reason").isNotNull(), order), most)
+    return first_by(F.struct("place", "reason"), F.when(F.col("reason").isNotNull(), order), most)
