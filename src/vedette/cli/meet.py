@@ -124,13 +124,14 @@ def _on_spark(
 ) -> Any:
     from vedette.spark.meeting.meet import meet as meet_dataframes
     from vedette.spark.spark_session import session
+    from vedette.spark.versions import from_arrow, to_arrow
 
     with terminal.working("starting Spark"):
         spark = session(master=None if options.threads is None else f"local[{options.threads}]")
     per = options.per or "publication"
     with terminal.working("meeting"):
-        offered, wanted = (spark.createDataFrame(_numbered(side)) for side in (publications, subscriptions))
-        found = meet_dataframes(
+        offered, wanted = (from_arrow(spark, _numbered(side)) for side in (publications, subscriptions))
+        met = meet_dataframes(
             offered,
             wanted,
             schema=schema,
@@ -140,7 +141,8 @@ def _on_spark(
             per=per,
             rejects="raise",
             strict=True,
-        ).toArrow()  # bad ones have been set aside by now
+        )
+        found = to_arrow(met)  # bad ones have been set aside by now
         return _named(found, publications, subscriptions, per)
 
 

@@ -27,6 +27,7 @@ from vedette.operators.calling import Calling
 from vedette.operators.registry import Operators
 from vedette.schema.schema import Schema
 from vedette.spark.snapshots import ShippedSnapshot, opened
+from vedette.spark.versions import is_frame, to_arrow
 
 _log = logging.getLogger("vedette.spark")
 _FORMS = "Subscriptions, an Engine, the path of a file or a snapshot, records, or a DataFrame with `id` and `when`"
@@ -88,11 +89,6 @@ def _read(rows: SubscriptionRows, schema: Schema, operators: Operators | None, s
     return made
 
 
-def is_frame(given: object) -> bool:
-    """Whether it is a DataFrame, of a session here or of Spark Connect."""
-    return isinstance(given, DataFrame)
-
-
 def _frame_rows(frame: Any) -> SubscriptionRows:
     missing = [name for name in ("id", "when") if name not in frame.columns]
     if missing:
@@ -107,7 +103,7 @@ def _frame_rows(frame: Any) -> SubscriptionRows:
         )
     chosen = frame.select([f"`{name}`" for name in columns_of(frame.columns)])
     # Partitions come in any order: the same table should always have the same version.
-    table = chosen.orderBy("`id`").toArrow()
+    table = to_arrow(chosen.orderBy("`id`"))
     rows = (row for batch in table.to_batches() for row in batch.to_pylist())
     placed: Iterator[SourceLine] = ((number, record_of(row), None) for number, row in enumerate(rows, 1))
     return SubscriptionRows("the DataFrame of subscriptions", placed, dt.datetime.now(dt.UTC))

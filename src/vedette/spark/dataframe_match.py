@@ -26,6 +26,7 @@ from vedette.spark.snapshots import ShippedSnapshot
 from vedette.spark.texts import texts_told
 from vedette.spark.told import told_of
 from vedette.spark.types import schema_of
+from vedette.spark.versions import is_column, is_frame
 
 _ID = "id"
 _PREFIX = "vedette_"
@@ -76,7 +77,7 @@ def match(
     begins with the statistics of the `model`. Where filters call some, `bindings` comes before `version`: the values of
     variables, as texts. The columns that operators read cross, too.
     """
-    if not isinstance(events, DataFrame):
+    if not is_frame(events):
         name = type(events).__name__
         raise InputError(f"the events are a {name}, not a DataFrame of Spark\nHint: spark.createDataFrame makes one")
     if rejects not in ("raise", "keep"):
@@ -133,7 +134,7 @@ def matched(events: DataFrame, engine: Engine, wanted: Wanted, shipped: ShippedS
     kept = wide.columns[own:]
     told = ["subscription", *(["subscriber"] if wanted.subscribers else []), *(["bindings"] if sent.binds else [])]
     added = [*told, "version", *(["reason"] if wanted.rejects else [])]
-    if isinstance(wanted.id, Column):
+    if is_column(wanted.id):
         wide = events.select("*", *_kept(events, wanted.keep), wanted.id)
 
     # From here on columns go by number: their names may be there twice, or differ only in case.
@@ -180,7 +181,7 @@ def _clash(kept: Sequence[str], added: Sequence[str], prefix: str) -> str | None
 
 def _named(events: DataFrame, given: str | Column | None, behind: int) -> Column | None:
     """The column that names events where operators fail, if there is one; a computed one is number `behind`."""
-    if isinstance(given, Column):
+    if given is not None and not isinstance(given, str):
         return F.col(f"_{behind}")
     name = _ID if given is None else given
     if events.columns.count(name) == 1:
@@ -205,12 +206,12 @@ def _kept(events: DataFrame, keep: str | Column | Sequence[str | Column] | None)
     """The columns to keep, as `select` takes them."""
     if keep is None:
         return ["*"]
-    if isinstance(keep, str | Column):
+    if isinstance(keep, str) or not isinstance(keep, Sequence):
         keep = [keep]
     names = events.columns
     chosen: list[str | Column] = []
     for each in keep:
-        if not isinstance(each, str | Column):
+        if not (isinstance(each, str) or is_column(each)):
             raise InputError(f"keep has {each!r} in it\nHint: hand in names of columns, and expressions of Spark")
         if isinstance(each, str) and names.count(each) > 1:
             raise InputError(

@@ -31,6 +31,7 @@ from vedette.spark.patterns.tables import in_time
 from vedette.spark.patterns.training import learn, timed
 from vedette.spark.readers import AGAIN, ARRIVAL, ID, TableReader, sent_as
 from vedette.spark.spark_session import shards_of
+from vedette.spark.versions import is_frame
 from vedette.spark.worker_check import in_worker
 
 
@@ -53,7 +54,7 @@ def train(
     of the last events refine a forecast, `schema` says how events are read where their own types do not, and at most
     `cap` partial matches are kept in a partition: which of them go first beyond it may differ from one process.
     """
-    if not isinstance(history, DataFrame):
+    if not is_frame(history):
         name = type(history).__name__
         raise InputError(f"the history is a {name}, not a DataFrame of Spark\nHint: spark.createDataFrame makes one")
     if history.isStreaming:

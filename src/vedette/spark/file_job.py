@@ -34,6 +34,7 @@ from vedette.schema.columns import Column
 from vedette.spark.engines import Sent
 from vedette.spark.file_task import COLUMNS, Tallying, TaskOptions, heard, match_pieces
 from vedette.spark.patterns.survey import Looking, Survey
+from vedette.spark.versions import from_arrow, interrupt, tagged, to_arrow
 from vedette.spark.worker_check import in_worker
 
 _A_CORE = 2  # pieces of one round
@@ -111,7 +112,7 @@ def match_cuts(
             if survey is not None:
                 survey.add(piece, first_row, first_line, found)
     except BaseException:
-        spark.interruptTag(tag)
+        interrupt(spark, tag)
         raise
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
@@ -137,12 +138,9 @@ def _in_order(
 
 def _round(spark: SparkSession, pieces: Sequence[Piece], task: Any, tag: str) -> list[list[dict[str, Any]]]:
     """Run one job; returns the results of each piece."""
-    spark.addTag(tag)
-    try:
+    with tagged(spark, tag):
         table = pa.table({"number": pa.array(range(len(pieces)), pa.int64()), "piece": list(map(pickle.dumps, pieces))})
-        found = spark.createDataFrame(table).mapInArrow(in_worker(task), COLUMNS).toArrow()
-    finally:
-        spark.removeTag(tag)
+        found = to_arrow(from_arrow(spark, table).mapInArrow(in_worker(task), COLUMNS))
     results: list[list[dict[str, Any]]] = [[] for _ in pieces]
     for result in sorted(found.to_pylist(), key=lambda row: (row["number"], row["slice"])):
         results[result["number"]].append(result)
@@ -206,7 +204,7 @@ def numbered(spark: SparkSession, cuts: Sequence[CutPiece]) -> list[CutPiece]:
             "piece": pa.array([pickle.dumps(piece) for piece in unknown.values()], pa.binary()),
         }
     )
-    found = spark.createDataFrame(table).mapInArrow(_count, _COUNTED).toArrow().sort_by("number")
+    found = to_arrow(from_arrow(spark, table).mapInArrow(_count, _COUNTED)).sort_by("number")
     rows, lines = (np.concatenate([[0], np.cumsum(found.column(name).to_numpy())]) for name in ("rows", "lines"))
     pieces = {
         place: Numbered(piece, int(rows[number]), int(lines[number]))

@@ -188,7 +188,7 @@ class _OutcomeRows(Writer):
 def rows_before(lines: DataFrame) -> Before:
     """Numbers of rows (blank lines are none) and lines before each block of a file; none for the first block."""
     lines = lines.where(F.col("block") != WHOLE)
-    blank = F.trim(F.col("value").cast("string"), F.lit(" \t\r\x0b\x0c")) == ""
+    blank = F.btrim(F.col("value").cast("string"), F.lit(" \t\r\x0b\x0c")) == ""
     counted = (
         lines.groupBy("path", "block")
         .agg(F.count_if(~F.coalesce(blank, F.lit(False))).alias("rows"), F.count(F.lit(1)).alias("lines"))

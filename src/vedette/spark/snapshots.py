@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyspark.core.files import SparkFiles
+from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 
 from vedette.engine.engine import Engine

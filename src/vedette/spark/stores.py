@@ -142,8 +142,10 @@ class TableStore:
 
     def rows(self, now: dt.datetime) -> SubscriptionRows:
         """The subscriptions; other columns are not read."""
+        from vedette.spark.versions import to_arrow
+
         with self._reading() as rows:
-            table = rows.orderBy("`id`").toArrow()
+            table = to_arrow(rows.orderBy("`id`"))
         placed: Iterator[SourceLine] = (
             (number, record_of(row), None)
             for number, row in enumerate((row for batch in table.to_batches() for row in batch.to_pylist()), 1)

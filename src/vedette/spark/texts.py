@@ -262,7 +262,7 @@ def _labelled(named: DataFrame, carried: Sequence[Column], width: int | None, re
     if rejects:
         size = F.when(text.cast("string").startswith(REJECTED), F.length(text)).otherwise(size)
     placed = named.select(*carried, text, F.explode(F.sequence(F.lit(1), F.length(text), size)).alias("place"))
-    label = F.substring(text, F.col("place"), size).cast("string")
+    label = F.substr(text, F.col("place"), F.lit(size)).cast("string")
     return placed.select(*carried, F.rtrim(label).alias(_LABEL))
 
 

@@ -21,13 +21,12 @@ from pyspark.sql.types import (
     TimestampType,
     UserDefinedType,
     VarcharType,
-    VariantType,
 )
 
 from vedette.schema.arrow_types import infer_arrow
 from vedette.schema.schema import Schema
 from vedette.schema.types import Kind, Type
-from vedette.spark.versions import to_arrow_type
+from vedette.spark.versions import VariantType, to_arrow_type
 
 # What no filter can speak of, whatever it is: infer_arrow leaves this type out, and encoding refuses it.
 _UNREADABLE = pa.month_day_nano_interval()

@@ -5,20 +5,42 @@ What a Spark can do is asked of its modules where that is possible: platforms ta
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 import pyarrow as pa
+import pyspark
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions
+from pyspark.sql import Column, DataFrame, GroupedData, SparkSession, functions, types
 from pyspark.sql.pandas import functions as pandas_functions
 from pyspark.sql.pandas import types as pandas_types
 from pyspark.sql.types import DataType, StructField, StructType
 
 from vedette.errors import NotSupported
 from vedette.spark.worker_check import in_worker
+
+__all__ = [
+    "StatefulProcessor",
+    "VariantType",
+    "apply_in_arrow",
+    "check_states",
+    "connected",
+    "first_by",
+    "from_arrow",
+    "function_of_pairs",
+    "interrupt",
+    "is_column",
+    "is_frame",
+    "tagged",
+    "to_arrow",
+    "to_arrow_schema",
+    "to_arrow_type",
+    "with_answers",
+]
 
 # Functions of columns that get and give Arrow came with 4.1.
 _arrow_udf: Final[Any] = getattr(pandas_functions, "arrow_udf", None)
@@ -39,6 +61,136 @@ def to_arrow_schema(stored: StructType) -> Any:
     """The Arrow schema as which Spark sends rows, times in UTC."""
     zone: dict[str, Any] = {"timezone": "UTC"} if _NAMES_THE_ZONE else {}
     return pandas_types.to_arrow_schema(stored, **zone)
+
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import VariantType
+else:
+    VariantType = getattr(types, "VariantType", type("VariantType", (), {}))  # since 4.0
+
+
+# ---------------------------------------------------------------- tables
+
+
+_SINCE_4: Final = hasattr(DataFrame, "toArrow")
+_BATCH: Final = "batch"
+
+
+def is_frame(given: object) -> TypeGuard[DataFrame]:
+    """Whether it is a DataFrame, of a session here or of Spark Connect, which had classes of its own before 4.0."""
+    return isinstance(given, DataFrame) or _is_of_connect(given, "DataFrame")
+
+
+def is_column(given: object) -> TypeGuard[Column]:
+    """Whether it is a Column of Spark, of whatever session."""
+    return isinstance(given, Column) or _is_of_connect(given, "Column")
+
+
+def connected(spark: SparkSession) -> bool:
+    """Whether it is a session of Spark Connect, whose Spark runs elsewhere."""
+    return _is_of_connect(spark, "SparkSession")
+
+
+def _is_of_connect(given: object, name: str) -> bool:
+    kind = type(given)
+    return kind.__name__ == name and kind.__module__.startswith("pyspark.sql.connect.")
+
+
+def from_arrow(spark: SparkSession, table: Any) -> DataFrame:
+    """A DataFrame of an Arrow table, with its types."""
+    if _SINCE_4:
+        return spark.createDataFrame(table)
+    fields = [(field.name, pandas_types.from_arrow_type(field.type), field.nullable) for field in table.schema]
+    parts = [(bytearray(_written(batch)),) for batch in table.combine_chunks().to_batches()]
+    packed = spark.createDataFrame(parts, f"{_BATCH} binary")
+    return packed.mapInArrow(_opened, StructType([StructField(*field) for field in fields]))
+
+
+def to_arrow(frame: DataFrame) -> Any:
+    """All rows of a DataFrame, as an Arrow table here."""
+    if _SINCE_4:
+        return frame.toArrow()
+    empty = to_arrow_schema(frame.schema).empty_table()
+    packed = frame.mapInArrow(_packed, f"{_BATCH} binary").collect()
+    return pa.concat_tables([empty, *(pa.Table.from_batches([_read(row[0])]).cast(empty.schema) for row in packed)])
+
+
+def _written(batch: Any) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    written: bytes = sink.getvalue().to_pybytes()
+    return written
+
+
+def _read(written: bytes) -> Any:
+    with pa.ipc.open_stream(written) as stream:
+        return stream.read_next_batch()
+
+
+def _opened(batches: Iterator[Any]) -> Iterator[Any]:
+    for batch in batches:
+        yield from map(_read, batch.column(0).to_pylist())
+
+
+def _packed(batches: Iterator[Any]) -> Iterator[Any]:
+    for batch in batches:
+        yield pa.RecordBatch.from_arrays([pa.array([_written(batch)], pa.binary())], [_BATCH])
+
+
+def apply_in_arrow(groups: GroupedData, function: Callable[[Any], Any], columns: StructType | str) -> DataFrame:
+    """The function over each group, an Arrow table of columns without nulls."""
+    if _SINCE_4:
+        return groups.applyInArrow(function, columns)
+
+    def over(rows: Any) -> Any:
+        return function(pa.Table.from_pandas(rows, preserve_index=False)).to_pandas()
+
+    return groups.applyInPandas(over, columns)
+
+
+# ---------------------------------------------------------------- streams, and jobs
+
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+elif importlib.util.find_spec("pyspark.sql.streaming.stateful_processor") is not None:
+    StatefulProcessor = importlib.import_module("pyspark.sql.streaming.stateful_processor").StatefulProcessor
+else:
+    StatefulProcessor = object
+
+
+def check_states() -> None:
+    """NotSupported unless an operator on a stream can keep state as patterns need it."""
+    if StatefulProcessor is object:
+        raise NotSupported(
+            "patterns over a stream need transformWithState, which came with Spark 4.0, and this is Spark "
+            f"{pyspark.__version__}\n"
+            "Hint: follow them over tables, in a newer runtime, or in the service (`vedette serve`)"
+        )
+
+
+@contextmanager
+def tagged(spark: SparkSession, tag: str) -> Iterator[None]:
+    """Jobs that this thread starts inside the context have the tag, which `interrupt` takes."""
+    # Before 4.0 only sessions of Connect had tags; else the context had them.
+    if _SINCE_4 or connected(spark):
+        add, remove = spark.addTag, spark.removeTag
+    else:
+        add, remove = spark.sparkContext.addJobTag, spark.sparkContext.removeJobTag
+    add(tag)
+    try:
+        yield
+    finally:
+        remove(tag)
+
+
+def interrupt(spark: SparkSession, tag: str) -> None:
+    """End the jobs that have the tag."""
+    if _SINCE_4 or connected(spark):
+        spark.interruptTag(tag)
+    else:
+        spark.sparkContext.cancelJobsWithTag(tag)
 
 
 # ---------------------------------------------------------------- functions over columns

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from pyspark.errors import PySparkException
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StringType, StructField, StructType, VariantType
+from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StringType, StructField, StructType
 
 from vedette.errors import SchemaError
 from vedette.schema.columns import Column
@@ -24,7 +24,7 @@ from vedette.schema.readings import EVERYTHING
 from vedette.schema.schema import Schema
 from vedette.schema.table_paths import check_stored
 from vedette.spark.types import arrow_type, plain_type, spark_type
-from vedette.spark.versions import to_arrow_type
+from vedette.spark.versions import VariantType, to_arrow_type
 
 _MOST_KEYS = 6  # of one map are looked up in the JVM, key by key; where more are asked for, the whole map costs less
 

@@ -27,6 +27,7 @@ from vedette.spark.covering.judge_task import COLUMNS as VERDICTS
 from vedette.spark.covering.judge_task import JudgeTask, judging
 from vedette.spark.file_job import cores
 from vedette.spark.spark_session import session
+from vedette.spark.versions import from_arrow, is_frame, to_arrow
 
 _log = logging.getLogger("vedette.spark")
 
@@ -61,7 +62,7 @@ def cover(
     found = CoveringSet(known, method=method, error=error, budget=budget, witnesses=witnesses)
     rows = _rows(subscriptions, order)
     records = list(rows)
-    running = spark or (subscriptions.sparkSession if isinstance(subscriptions, DataFrame) else session())
+    running = spark or (subscriptions.sparkSession if is_frame(subscriptions) else session())
     answers: list[CoverAnswer] = []
     problems = list(map(SubscriptionProblem.of_reject, rows.rejects))
     for record, answer in zip(
@@ -75,7 +76,7 @@ def cover(
         raise BadSubscriptions(rows.name, problems, "nothing was decided")
     if problems:
         _log.warning("%s", set_aside(rows.name, problems))
-    return running.createDataFrame(table_of(answers, witness=witnesses))
+    return from_arrow(running, table_of(answers, witness=witnesses))
 
 
 def decided(
@@ -101,7 +102,7 @@ def _said(record: SubscriptionRecord) -> CoverInput | NotSupported:
 def _rows(given: CoverSource, order: str) -> SubscriptionRows:
     if isinstance(given, str | os.PathLike):
         return read_subscriptions(given)
-    if isinstance(given, DataFrame):
+    if is_frame(given):
         return _numbered("the DataFrame of subscriptions", _frame_rows(given, order))
     if isinstance(given, Mapping):
         return _numbered("the subscriptions", ({"id": id_, "when": when} for id_, when in given.items()))
@@ -126,7 +127,7 @@ def _frame_rows(frame: DataFrame, order: str) -> Iterator[dict[str, Any]]:
     if frame.isStreaming:
         raise InputError("the DataFrame of subscriptions is a stream\nHint: read it as a table")
     chosen = frame.orderBy(f"`{order}`").select([f"`{name}`" for name in columns_of(frame.columns)])
-    for batch in chosen.toArrow().to_batches():
+    for batch in to_arrow(chosen).to_batches():
         yield from map(record_of, batch.to_pylist())
 
 
@@ -140,9 +141,9 @@ class CoverJobs:
     def read(self, texts: Sequence[str | None], schema: Schema) -> Any:
         """The boxes of texts, in their order."""
         given = pa.table({"number": pa.array(range(len(texts)), pa.int64()), "when": pa.array(texts, pa.string())})
-        return self._spark.createDataFrame(given).mapInArrow(reading(schema), READ).toArrow().sort_by("number")
+        return to_arrow(from_arrow(self._spark, given).mapInArrow(reading(schema), READ)).sort_by("number")
 
     def judge(self, task: JudgeTask) -> Any:
         """Verdicts on a block, in any order."""
         parts = self._spark.range(0, task.parts, 1, task.parts)
-        return parts.mapInArrow(judging(task), VERDICTS).toArrow()
+        return to_arrow(parts.mapInArrow(judging(task), VERDICTS))

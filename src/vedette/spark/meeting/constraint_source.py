@@ -17,6 +17,7 @@ from vedette.io.subscriptions import read_subscriptions
 from vedette.meeting.given import Rejects, current_records
 from vedette.meeting.inference import AttributeUse, Inference
 from vedette.schema.schema import Schema
+from vedette.spark.versions import from_arrow, is_frame, to_arrow
 
 ConstraintSource: TypeAlias = "DataFrame | str | os.PathLike[str] | Mapping[str, str] | Iterable[Mapping[str, Any]]"
 
@@ -27,7 +28,7 @@ RANKED = ", rank int, score double"
 
 def side_of(frame: object, side: str) -> DataFrame:
     """`id` and `when` of a DataFrame; expired rows are left out."""
-    if not isinstance(frame, DataFrame):
+    if not is_frame(frame):
         name = type(frame).__name__
         raise InputError(f"the {side}s are a {name}, not a DataFrame of Spark\nHint: spark.createDataFrame makes one")
     missing = [name for name in ("id", "when") if name not in frame.columns]
@@ -47,7 +48,7 @@ def frame_of(given: ConstraintSource, spark: SparkSession, *, strict: bool = Fal
 
     Invalid records are logged and left out, or, if it is strict, an error; texts are parsed later.
     """
-    if isinstance(given, DataFrame):
+    if is_frame(given):
         if given.isStreaming:
             raise InputError(
                 "the DataFrame of subscriptions is a stream\n"
@@ -75,14 +76,13 @@ def frame_of(given: ConstraintSource, spark: SparkSession, *, strict: bool = Fal
         raise InputError(f"the subscriptions are a {type(given).__name__}\nHint: hand in {forms}")
     else:
         texts = _texts(given, strict)
-    return spark.createDataFrame(
-        pa.table({"id": pa.array(texts.keys(), pa.string()), "when": pa.array(texts.values(), pa.string())})
-    )
+    table = pa.table({"id": pa.array(texts.keys(), pa.string()), "when": pa.array(texts.values(), pa.string())})
+    return from_arrow(spark, table)
 
 
 def collected(subscriptions: DataFrame, *, strict: bool = False) -> dict[str, str]:
     """Id -> text, on the driver."""
-    table = subscriptions.toArrow()
+    table = to_arrow(subscriptions)
     pairs = zip(table.column("id").to_pylist(), table.column("when").to_pylist(), strict=True)
     return _texts(({"id": id_, "when": when} for id_, when in pairs), strict)
 

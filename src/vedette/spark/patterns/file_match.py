@@ -22,6 +22,7 @@ from vedette.spark.engines import Sent
 from vedette.spark.patterns.coding import Reading, Step
 from vedette.spark.patterns.survey import PieceReader, Placed, frame_of
 from vedette.spark.patterns.tables import WHEN, Course, Heard, coded_events, followed, hear
+from vedette.spark.versions import to_arrow
 
 _SCHEMA = pa.schema(
     [
@@ -63,7 +64,7 @@ class Tallied(NamedTuple):
 
 def match_patterns(spark: SparkSession, placed: Sequence[Placed], course: Course) -> FoundPatterns:
     """All matches and predictions, those of one event and pattern in their order."""
-    found = _followed(spark, placed, course, partial(_rows, course=course), _ROWS).toArrow()
+    found = to_arrow(_followed(spark, placed, course, partial(_rows, course=course), _ROWS))
     shed = pc.sum(found.column("shed")).as_py() or 0
     found = found.filter(pc.is_valid(found.column("number")))
     number, event, subscription, kind, steps, bound, *beyond = (one.combine_chunks() for one in found.columns[:-1])
@@ -81,7 +82,7 @@ def tally_patterns(
 ) -> Tallied:
     """The tally of all events; `ids` are those of all subscriptions, filters among them."""
     tallies = partial(_tallies, course=course, ids=tuple(ids), samples=samples)
-    found = _followed(spark, placed, course, tallies, _TALLIES).toArrow()
+    found = to_arrow(_followed(spark, placed, course, tallies, _TALLIES))
     parts = [BacktestTally.from_bytes(data) for data in found.column("tally").to_pylist()]
     shed, learnt = (sum(found.column(name).to_pylist()) for name in ("shed", "learnt"))
     return Tallied(reduce(add, parts, BacktestTally(ids, samples)), shed, learnt)

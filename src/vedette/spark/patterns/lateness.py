@@ -15,6 +15,7 @@ from vedette.io.chunks import EventChunk, RejectedRow
 from vedette.patterns.event_times import times_of
 from vedette.schema.schema import Schema
 from vedette.spark.patterns.survey import Placed, Survey, frame_of, placed_of
+from vedette.spark.versions import to_arrow
 
 REASON = "too late for patterns"
 _EARLIEST = int(np.iinfo(np.int64).min)
@@ -32,7 +33,7 @@ def find_late(spark: SparkSession, survey: Survey, lateness: int, schema: Schema
     greatest = _before(spark, survey, schema)
     pieces = [replace(one, greatest=before) for one, before in zip(survey.placed, greatest, strict=True)]
     look = partial(_late, lateness=lateness, schema=schema, told=told)
-    found = frame_of(spark, pieces).mapInArrow(look, _LATE).toArrow().sort_by("row")
+    found = to_arrow(frame_of(spark, pieces).mapInArrow(look, _LATE)).sort_by("row")
     rows = found.column("row").to_numpy()
     for place, one in enumerate(survey.placed):
         first, last = np.searchsorted(rows, [one.begin, one.end])
@@ -45,7 +46,7 @@ def _before(spark: SparkSession, survey: Survey, schema: Schema) -> list[int | N
     if not survey.repeated:
         return [one.latest for one in survey.placed]
     found = frame_of(spark, survey.placed).mapInArrow(partial(_greatest, schema=schema), "begin bigint, time bigint")
-    times = {row["begin"]: row["time"] for row in found.toArrow().to_pylist()}
+    times = {row["begin"]: row["time"] for row in to_arrow(found).to_pylist()}
     before: list[int | None] = [None]
     for one in survey.placed:
         mine, last = times.get(one.begin), before[-1]

@@ -10,18 +10,12 @@ import os
 import sys
 from collections import OrderedDict
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.stateful_processor import (
-    ExpiredTimerInfo,
-    StatefulProcessor,
-    StatefulProcessorHandle,
-    TimerValues,
-)
 from pyspark.sql.types import StructType
 
 from vedette.engine.pattern_shards import PatternSet
@@ -35,7 +29,10 @@ from vedette.spark.patterns.live import Ready, ready
 from vedette.spark.patterns.rows import filled
 from vedette.spark.patterns.shard import Shard
 from vedette.spark.readers import ARRIVAL
-from vedette.spark.versions import to_arrow_schema
+from vedette.spark.versions import StatefulProcessor, check_states, to_arrow_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, StatefulProcessorHandle, TimerValues
 
 _STORE = "spark.sql.streaming.stateStore.providerClass"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -52,6 +49,7 @@ _warm: OrderedDict[tuple[str, str], tuple[bytes, Shard]] = OrderedDict()
 
 def follow_packets(read: DataFrame, sent: Sent | None, lateness: int, told: StructType) -> DataFrame:
     """Outcomes of packets of events: rows with the columns of `told`. `lateness` is in microseconds."""
+    check_states()
     check_store(read.sparkSession)
     # Spark's watermark is a whole millisecond, rounded down: one more, so that nothing that is in time is behind it.
     delay = 0 if lateness == 0 else -(-lateness // 1000) + 1

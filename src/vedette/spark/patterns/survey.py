@@ -26,6 +26,7 @@ from vedette.schema.columns import Column
 from vedette.schema.encode import Reject, encode
 from vedette.schema.schema import Schema
 from vedette.spark.readers import ReadChunk, Reader
+from vedette.spark.versions import from_arrow, to_arrow
 
 CHUNK = 65_536  # rows that are read at a time
 _NONE = np.zeros(0, np.int64)
@@ -93,12 +94,8 @@ class Survey:
         twice = hashed.groupBy("hash").count().where("count > 1").select("hash")
         if twice.isEmpty():
             return
-        found = (
-            hashed.join(twice, "hash", "left_semi")
-            .select("id", "arrival")
-            .toArrow()
-            .sort_by([("id", "ascending"), ("arrival", "ascending")])
-        )
+        found = to_arrow(hashed.join(twice, "hash", "left_semi").select("id", "arrival"))
+        found = found.sort_by([("id", "ascending"), ("arrival", "ascending")])
         id_ = found.column("id").combine_chunks().dictionary_encode().indices.to_numpy()
         again = np.sort(found.column("arrival").to_numpy()[1:][id_[1:] == id_[:-1]])
         self.repeated = len(again)
@@ -109,7 +106,7 @@ class Survey:
 
 def frame_of(spark: SparkSession, placed: Sequence[Placed]) -> DataFrame:
     """A DataFrame with a row for every piece, which is read where the row is."""
-    return spark.createDataFrame(pa.table({"piece": pa.array(map(pickle.dumps, placed), pa.binary())}))
+    return from_arrow(spark, pa.table({"piece": pa.array(map(pickle.dumps, placed), pa.binary())}))
 
 
 def placed_of(batch: pa.RecordBatch) -> Iterator[Placed]:

@@ -36,6 +36,7 @@ from vedette.spark.patterns.learning import (
 )
 from vedette.spark.patterns.rows import columns_of
 from vedette.spark.readers import ARRIVAL
+from vedette.spark.versions import apply_in_arrow, to_arrow
 
 _TOGETHER: Final = 8  # models that are summed at a time
 
@@ -78,9 +79,9 @@ def _counted(placed: DataFrame, shards: int, lesson: Lesson) -> _Sums:
     rows = placed.mapInArrow(learning(lesson), columns)
     while shards > 1:
         together = (F.col(SHARD) / _TOGETHER).cast("int")
-        rows = rows.groupBy(GROUP, together).applyInArrow(summing(_TOGETHER), columns)
+        rows = apply_in_arrow(rows.groupBy(GROUP, together), summing(_TOGETHER), columns)
         shards = -(-shards // _TOGETHER)
-    found = sorted(rows.toArrow().to_pylist(), key=lambda row: int(row[GROUP]))
+    found = sorted(to_arrow(rows).to_pylist(), key=lambda row: int(row[GROUP]))
     model = reduce(Model.__add__, (Model.from_bytes(row[MODEL]) for row in found), Model(lesson.settings))
     return _Sums(model, *(sum(int(row[name]) for row in found) for name in (EVENTS, HAVE_TIME, SHED)))
 

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from vedette.errors import InputError
 from vedette.spark.lines import HEAD, TAIL
 from vedette.spark.pipeline.findings import similar_name
+from vedette.spark.versions import from_arrow
 
 NOTIFICATION = ("id", *HEAD)  # the columns that every notification has, before those that are kept
 ORIGIN = "origin"  # the last column, where notifications say where their subscriptions come from
@@ -70,7 +71,7 @@ def notifications(outcomes: DataFrame, origins: DataFrame | None = None) -> Data
 def origins_of(origins: Mapping[str, str], spark: SparkSession) -> DataFrame:
     """The origins of subscriptions as rows that notifications are joined with: id and JSON."""
     columns = [pa.array(origins.keys(), pa.string()), pa.array(origins.values(), pa.string())]
-    return spark.createDataFrame(pa.Table.from_arrays(columns, names=["subscription", ORIGIN]))
+    return from_arrow(spark, pa.Table.from_arrays(columns, names=["subscription", ORIGIN]))
 
 
 def rejected(outcomes: DataFrame) -> DataFrame:

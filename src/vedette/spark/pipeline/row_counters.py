@@ -60,6 +60,6 @@ def first_rejects(most: int) -> Column:
     """The first rows that were set aside, ordered by their places, so that they are always the same."""
     # A place ends in a number, of a line or of a record: as texts, 11 would come before 2.
     number = F.regexp_extract("place", r"(?s)([0-9]*)\z", 1)
-    ahead = F.substring(F.col("place"), F.lit(1), F.length("place") - F.length(number))
+    ahead = F.substr(F.col("place"), F.lit(1), F.length("place") - F.length(number))
     order = F.struct(ahead, F.length(number), number, F.col("reason"))
     return first_by(F.struct("place", "reason"), F.when(F.col("reason").isNotNull(), order), most)

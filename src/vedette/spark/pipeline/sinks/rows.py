@@ -17,10 +17,10 @@ from pyspark.sql.types import (
     StructType,
     TimestampNTZType,
     TimestampType,
-    VariantType,
 )
 
 from vedette.spark.pipeline.routing import JSON_TEXT, named
+from vedette.spark.versions import VariantType
 
 # Times are in UTC and to the microsecond, whatever the session's time zone is: the same row has the same text anywhere.
 _OPTIONS = {
