@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo check figures interpreted modules test test-connectors test-kafka test-kills test-tables test-thorough bench bench-peers bench-service bench-spark experiments lint maven quick-java setup clean torture \
+.PHONY: demo check figures interpreted modules test test-connectors test-kafka test-kills test-sparks test-tables test-thorough bench bench-peers bench-service bench-spark experiments lint maven quick-java setup clean torture \
         warm-kernels warm-numbers warm-texts
 
 demo: $(VENV)/.demo-installed
@@ -51,6 +51,10 @@ test-kafka: setup maven quick-java
 
 test-tables: setup maven quick-java
 	@$(BIN)/python -m pytest -rs tests/connectors/test_postgresql.py tests/connectors/test_delta.py
+
+# The contract of the engine on every Spark that it runs on, classic and Connect: an environment of its own for each.
+test-sparks: setup quick-java
+	@$(BIN)/python -m tests.sparks $(SPARKS)
 
 # Tests start Spark again and again: this shortens every start. Its workers need kernels, which are compiled before.
 quick-java: setup warm-numbers

@@ -241,7 +241,9 @@ class OnSpark:
         self._spark = spark
 
     def told(self, case: Case, folder: Path) -> list[Told]:
-        frame = self._spark.createDataFrame(table_of(case.events)).repartition(3)
+        from vedette.spark.versions import from_arrow
+
+        frame = from_arrow(self._spark, table_of(case.events)).repartition(3)
         return self._rows(self._matched(frame, case, folder).collect())
 
     def _matched(self, frame: DataFrame, case: Case, folder: Path) -> DataFrame:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import time
+import threading
+from contextlib import suppress
 from typing import Any
 
+import orjson
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
@@ -26,14 +30,19 @@ class PassCounter:
     def found(self, *, ran: bool) -> dict[str, Any] | None:
         """The counts; None if no job read the rows. `ran`: one surely did."""
         # Asking Spark for the counts waits for a job, for ever if there was none: a batch that had been written
-        # before is not read again.
-        future = self._observation._jo.future()  # type: ignore[union-attr]
-        until = time.monotonic() + (_PATIENCE_S if not ran else 10 * _PATIENCE_S)
-        while not future.isCompleted():
-            if time.monotonic() > until:
-                return None
-            time.sleep(0.005)
-        return self._observation.get
+        # before is not read again. So a thread asks, which is left to itself then.
+        told: list[dict[str, Any]] = []
+
+        def ask() -> None:
+            with suppress(PySparkException, Py4JError, OSError):  # the session may end while it waits
+                told.append(self._observation.get)
+
+        asking = threading.Thread(target=ask, name="counts", daemon=True)
+        asking.start()
+        asking.join(_PATIENCE_S if not ran else 10 * _PATIENCE_S)
+        if not told or not told[0]:  # Connect does not wait, and tells nothing
+            return None
+        return {name: orjson.loads(value) if isinstance(value, str) else value for name, value in told[0].items()}
 
 
 def matches() -> Column:
@@ -62,4 +71,6 @@ def first_rejects(most: int) -> Column:
     number = F.regexp_extract("place", r"(?s)([0-9]*)\z", 1)
     ahead = F.substr(F.col("place"), F.lit(1), F.length("place") - F.length(number))
     order = F.struct(ahead, F.length(number), number, F.col("reason"))
-    return first_by(F.struct("place", "reason"), F.when(F.col("reason").isNotNull(), order), most)
+    # As a text: before 4.0, lists of what was counted do not reach Python.
+    found = first_by(F.struct("place", "reason"), F.when(F.col("reason").isNotNull(), order), most)
+    return F.to_json(found, {"ignoreNullFields": "false"})
