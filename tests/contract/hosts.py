@@ -267,16 +267,14 @@ class InAStream(OnSpark):
             os.utime(path, (1_700_000_000 + number,) * 2)  # Spark takes the oldest first
         columns = "id string, time bigint, kind string, user string, n bigint, price double, tags array<string>"
         reader = self._spark.readStream.schema(columns).option("maxFilesPerTrigger", 1)
-        rows: list[Any] = []
         query = (
             self._matched(reader.json(str(folder / "in")), case, folder)
-            .writeStream.foreachBatch(lambda batch, number: rows.extend(batch.collect()))
-            .option("checkpointLocation", str(folder / "checkpoint"))
+            .writeStream.option("checkpointLocation", str(folder / "checkpoint"))
             .trigger(availableNow=True)
-            .start()
+            .start(str(folder / "out"), format="parquet")
         )
         query.awaitTermination()
-        return self._rows(rows)
+        return self._rows(self._spark.read.parquet(str(folder / "out")).collect())
 
     def _matched(self, frame: DataFrame, case: Case, folder: Path) -> DataFrame:
         return vd.spark.match(
@@ -307,10 +305,10 @@ class APipeline(OnSpark):
         place.subscribe(*case.records)
         place.folder.joinpath("schema.yaml").write_text("".join(f"{path}: {type_}\n" for path, type_ in SCHEMA.items()))
         model = case.model(folder)
-        followed: dict[str, Any] = {}
+        followed: dict[str, Any] | None = {} if case.subscriptions().patterns else None
         if model is not None:
             model.save(place.folder / "model")
-            followed["model"] = "model"
+            followed = {"model": "model"}
         begin = len(case.events) // 2
         last = {"id": "last", "time": case.events[-1]["time"] + 1_000_000, "kind": "nothing"}
         for number, part in enumerate((case.events[:begin], [*case.events[begin:]], [last])):

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from vedette.spark.pipeline.config import load
     from vedette.spark.pipeline.run import run
     from vedette.spark.spark_session import session
+    from vedette.spark.sql import register
 
 _PLACES = {
     "Calling": "vedette.operators.calling",
@@ -33,6 +34,7 @@ _PLACES = {
     "load": "vedette.spark.pipeline.config",
     "match": "vedette.spark.dataframe_match",
     "meet": "vedette.spark.meeting.meet",
+    "register": "vedette.spark.sql",
     "run": "vedette.spark.pipeline.run",
     "session": "vedette.spark.spark_session",
     "train": "vedette.spark.dataframe_training",
@@ -44,6 +46,7 @@ __all__ = [
     "load",
     "match",
     "meet",
+    "register",
     "run",
     "session",
     "train",

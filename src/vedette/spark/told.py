@@ -48,7 +48,7 @@ def told_of(
     looked = sent_for(engine.called_at_once, engine.columns, engine.schema, stored, lambda number: F.col(f"_{number}"))
     named = id_ is not None or not looked.sent  # Python has to know how many events there are, at least
     decoder = partial(TableReader, tuple(each.name for each in looked.sent))
-    task = WorkerTask(sent, decoder, partial(_EventLists, subscribers))
+    task = WorkerTask(sent, decoder, partial(EventLists, subscribers))
     arguments = [each.column for each in looked.sent]
     if named:
         arguments.append((F.lit(None) if id_ is None else id_).cast("string"))
@@ -73,7 +73,7 @@ def telling(task: WorkerTask, columns: Sequence[str]) -> Callable[[Iterator[Any]
     return tell
 
 
-class _EventLists(Writer):
+class EventLists(Writer):
     """For every event a list of its matches, and the reason if it is rejected."""
 
     def __init__(self, subscribers: bool, stepper: ChunkStepper) -> None:

@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
+import orjson
 import pyarrow as pa
 import pyspark
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, GroupedData, SparkSession, functions, types
 from pyspark.sql.pandas import functions as pandas_functions
 from pyspark.sql.pandas import types as pandas_types
+from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import DataType, StructField, StructType
 
 from vedette.errors import NotSupported
@@ -27,6 +29,7 @@ __all__ = [
     "StatefulProcessor",
     "VariantType",
     "apply_in_arrow",
+    "arrow_function",
     "check_states",
     "connected",
     "first_by",
@@ -35,6 +38,7 @@ __all__ = [
     "interrupt",
     "is_column",
     "is_frame",
+    "recent_progress",
     "tagged",
     "to_arrow",
     "to_arrow_schema",
@@ -170,6 +174,11 @@ def check_states() -> None:
         )
 
 
+def recent_progress(query: StreamingQuery) -> list[dict[str, Any]]:
+    """What Spark tells of the last micro-batches; before 4.0 as it is, then as objects that have it as a text."""
+    return [orjson.loads(each.json) if hasattr(each, "json") else each for each in query.recentProgress]
+
+
 @contextmanager
 def tagged(spark: SparkSession, tag: str) -> Iterator[None]:
     """Jobs that this thread starts inside the context have the tag, which `interrupt` takes."""
@@ -259,6 +268,20 @@ def _beside(
                 begin += size
 
     return run
+
+
+def arrow_function(function: Callable[[Iterator[Any]], Iterator[Any]], kind: DataType | str) -> Any:
+    """A function of Spark over a column, in batches of Arrow: one that SQL can call by a name, too."""
+    if _arrow_udf is None:
+        raise NotSupported(
+            f"functions of SQL over whole events need Spark 4.1, and this is Spark {pyspark.__version__}\n"
+            "Hint: vedette.spark.match(events, subscriptions).createOrReplaceTempView(…) is a view for SQL"
+        )
+
+    def over(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:  # Spark sees by these what kind of function it is
+        yield from function(batches)
+
+    return _arrow_udf(over, kind)
 
 
 def function_of_pairs(function: Callable[[Any, Any], Any], kind: DataType) -> Callable[[Column, Column], Column]:

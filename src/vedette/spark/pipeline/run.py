@@ -8,9 +8,8 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
-import orjson
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -33,6 +32,7 @@ from vedette.spark.pipeline.spark_failures import explained, whole
 from vedette.spark.pipeline.startup import session_of, storage_of, store_of
 from vedette.spark.pipeline.stop_request import StopRequest, on_signals
 from vedette.spark.pipeline.storage import Storage
+from vedette.spark.versions import recent_progress
 
 _LOOK_S = 0.5  # between two looks at a stream that runs by itself
 _SOON_S = 0.05  # the same while it is to end
@@ -225,17 +225,17 @@ class _Run:
         """Report the micro-batches that Spark has committed."""
         if not work.done:
             return
-        reached, told = -1, {}
+        reached, told = -1, dict[int, dict[str, Any]]()
         with contextlib.suppress(Py4JError):  # Spark itself may be what came to an end
-            for progress in query.recentProgress:
-                reached = max(reached, progress.batchId)
-                if "addBatch" in progress.durationMs:  # else it only looked for events
-                    told[progress.batchId] = progress
+            for progress in recent_progress(query):
+                reached = max(reached, progress["batchId"])
+                if "addBatch" in progress["durationMs"]:  # else it only looked for events
+                    told[progress["batchId"]] = progress
         while work.done and (ended or int(work.done[0].number or 0) in told or int(work.done[0].number or 0) < reached):
             report = work.done.popleft()
             said = told.get(int(report.number or 0))
             if said is not None:
-                report.lag, report.spark = lag_of(orjson.loads(said.json)), said.durationMs
+                report.lag, report.spark = lag_of(said), said["durationMs"]
             self._finished(report)
 
     # ------------------------------------------------------------ afterwards
