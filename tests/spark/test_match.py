@@ -378,7 +378,7 @@ def test_a_schema_of_some_attributes_leaves_the_others_as_they_are(spark: SparkS
             lambda f: match(f.selectExpr("id subscriber"), [], subscribers=True, prefix=""),
             "the events have a column 's",
         ),
-        (lambda f: match(f, [], prefix=7), "prefix=7 is no text\nHint:"),
+        (lambda f: untyped(f, [], prefix=7), "prefix=7 is no text\nHint:"),
         (lambda f: match(f.selectExpr("1 a", "2 a"), [], keep="a"), "the events have 2 columns named 'a'\nHint:"),
         (lambda f: match(f.selectExpr("1 a", "2 a"), [{"id": "s", "when": "a = 1"}]), "the events have 2 columns na"),
     ],

@@ -6,7 +6,9 @@ import os
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark import cloudpickle
@@ -62,5 +64,5 @@ def test_one_that_has_another_vedette_says_so(monkeypatch: pytest.MonkeyPatch) -
     assert "Hint: install vedette" in str(error.value)
 
 
-def _passes(batches: object) -> object:
+def _passes(batches: Iterator[Any]) -> Iterator[Any]:
     return batches

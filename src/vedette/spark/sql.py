@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
-import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from vedette.engine.engine import Engine
@@ -70,7 +69,7 @@ def _nothing(spark: SparkSession) -> Any:
 def _over(sent: Sent) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """The function that a worker runs over all events: columns of structs in, of arrays out."""
 
-    def over(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+    def over(batches: Iterator[Any]) -> Iterator[Any]:
         for events in batches:
             names = tuple(field.name for field in events.type)
             task = WorkerTask(sent, partial(TableReader, names), partial(EventLists, True))

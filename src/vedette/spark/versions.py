@@ -289,7 +289,7 @@ def function_of_pairs(function: Callable[[Any, Any], Any], kind: DataType) -> Ca
     if _arrow_udf is not None:
         made = _arrow_udf(function, kind)
     else:
-        import pandas as pd  # type: ignore[import-untyped]
+        import pandas as pd
 
         def over(first: Any, second: Any) -> Any:
             return function(*(pa.array(each, pa.string(), from_pandas=True) for each in (first, second))).to_pandas()
