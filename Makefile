@@ -34,9 +34,11 @@ figures: setup
 modules: setup
 	@$(BIN)/python -m benchmarks.house.modules
 
-# What `make test` leaves out because other tests prove it more quickly: more kinds of files, more seeds, more jobs.
+# What `make test` leaves out because other tests prove it more quickly: more kinds of files, more seeds, more jobs; and
+# ten times as many examples of every property.
 test-thorough: setup quick-java
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m thorough
+	@EXAMPLES=400 $(BIN)/python -m pytest -n 2 --dist worksteal -m "hypothesis and not spark"
 
 # Pipelines are killed nearly fifty times, at random moments; `make test` does so a few times.
 test-kills: setup quick-java

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.language.brute_force import elementary
 from tests.language.random_filters import FILTERS, SCHEMA, random_events
+from tests.seeds import EXAMPLES
 from vedette.covering.boxes import FALSE, MOST_BOXES, TRUE, UNKNOWN, Box, BoxSpace, NoBoxes
 from vedette.covering.key_bounds import real_key
 from vedette.covering.order_labels import FIRST, HIGHEST, LOWEST, OrderLabels
@@ -71,7 +72,7 @@ def boxes(text: str) -> list[Box]:
     return BoxSpace().boxes(form(text))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=4 * EXAMPLES, deadline=None)
 @given(FILTERS, st.lists(FILTERS, max_size=3), st.integers(0, 219))
 def test_an_event_is_in_the_boxes_if_the_filter_is_true(filter_: Filter, others: list[Filter], first: int) -> None:
     space = BoxSpace()

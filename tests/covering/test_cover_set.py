@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.language.random_filters import FILTERS, SCHEMA, random_events
+from tests.seeds import EXAMPLES, some
 from vedette.covering.cover_set import CoverAnswer, CoveringSet, OpaqueSubscription
 from vedette.errors import FilterError, InputError, UnknownSubscription
 from vedette.language.ast import Filter
@@ -71,7 +72,7 @@ def check_set(found: CoveringSet, texts: Mapping[str, str]) -> None:
                 assert any(truth(texts[other], event) for other in answer.by)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", some(6, usual=2))
 def test_what_is_covered_is_covered_by_active_ones_whatever_comes_and_goes(seed: int) -> None:
     random = Random(seed)
     found = CoveringSet(PLANE)
@@ -91,7 +92,7 @@ def test_what_is_covered_is_covered_by_active_ones_whatever_comes_and_goes(seed:
             check_set(found, texts)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", some(4))
 def test_exactly_those_are_covered_that_the_grid_shows_to_be(seed: int) -> None:
     """In two dimensions without derived ones every answer is certain, and the witness is an event of the kind."""
     random = Random(100 + seed)
@@ -113,7 +114,7 @@ def test_exactly_those_are_covered_that_the_grid_shows_to_be(seed: int) -> None:
         assert not any(truth(texts[other], answer.witness) for other in active)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=2 * EXAMPLES, deadline=None)
 @given(st.lists(FILTERS, min_size=2, max_size=8), st.integers(0, 119))
 def test_no_event_is_lost_whatever_the_filters_say(filters: list[Filter], first: int) -> None:
     """Every type, nulls, comparisons of attributes, tests without an order: whoever is covered misses nothing."""

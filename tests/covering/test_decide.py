@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from experiments.ouksel.paper_algorithm import algorithm_4
 from tests.covering.grid_oracle import Question, covered, is_witness, question, random_question
+from tests.seeds import some
 from vedette.covering.box_decision import (
     DecisionMethod,
     conflict_table,
@@ -25,9 +27,10 @@ from vedette.covering.kernels.cover_rows import DenseBox, DenseBoxes
 from vedette.covering.order_labels import HIGHEST, LOWEST
 from vedette.errors import InputError
 
-SEEDS = range(30)  # of a hundred questions each
+SEEDS = some(30)  # of a hundred questions each
 
 
+@cache
 def _questions(seed: int) -> list[Question]:
     random = np.random.default_rng(seed)
     return [random_question(random) for _ in range(100)]

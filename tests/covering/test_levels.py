@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.filters.test_live import SCHEMA, random_event, random_text
+from tests.seeds import some
 from vedette.covering.coverage import cover_all, plan_of
 from vedette.covering.gates import select
 from vedette.covering.level_index import FLAT, IN_LEVELS, LevelIndex, SpeedTrials
@@ -43,7 +44,7 @@ def _sorted(pairs: ConjunctionPairs) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("index", ["clusters", "scan", "tree"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", some(3))
 def test_both_ways_find_the_same_pairs(index: str, seed: int) -> None:
     segment = _segment(seed, index)
     levels = _levels(segment, _coded(segment, 64))

@@ -18,6 +18,7 @@ from tests.contract import random_filters as all_types
 from tests.filters.test_live import SCHEMA as SMALL_SCHEMA
 from tests.filters.test_live import random_event, random_text
 from tests.language.random_filters import FILTERS, SCHEMA, random_events
+from tests.seeds import EXAMPLES, some
 from vedette.covering.coverage import CoverDecisions, breadth, cover_all
 from vedette.covering.matcher import CoveringMatcher
 from vedette.engine.subscriptions import Subscriptions
@@ -92,7 +93,7 @@ def is_text(filter_: Filter) -> bool:
 TEXTS = FILTERS.filter(is_text).map(render)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(st.lists(TEXTS, min_size=2, max_size=10), st.integers(0, 80))
 def test_the_same_matches_whatever_the_filters_say(texts: list[str], first: int) -> None:
     made = Subscriptions(SCHEMA)
@@ -105,7 +106,7 @@ def test_the_same_matches_whatever_the_filters_say(texts: list[str], first: int)
 
 
 @pytest.mark.parametrize("index", ["clusters", "scan", "tree"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", some(3))
 def test_everything_that_is_asked_of_a_matcher(index: str, seed: int) -> None:
     made = subscribed(seed)
     plain, covering = made.compile(index), CoveringMatcher.compile(made, index, sample=some_events(300, 5))
@@ -187,7 +188,7 @@ def test_wide_ones_are_decided_first() -> None:
     assert set(covering.covered) == {"narrow", "prefix"}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=2 * EXAMPLES, deadline=None)
 @given(TEXTS, TEXTS)
 def test_what_covers_another_alone_is_no_narrower(one: str, other: str) -> None:
     templates = Templates(SCHEMA)

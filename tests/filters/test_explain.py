@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.language.random_filters import FILTERS, random_events
 from tests.language.random_filters import SCHEMA as RANDOM_SCHEMA
+from tests.seeds import EXAMPLES
 from vedette.errors import NotSupported, SchemaError
 from vedette.filters.explain import FilterExplanation, explain, failing
 from vedette.filters.explanation import PartExplanation
@@ -189,7 +190,7 @@ def _leaves(one: PartExplanation) -> list[PartExplanation]:
     return [leaf for each in one.parts for leaf in _leaves(each)] if one.parts else [one]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=2 * EXAMPLES, deadline=None)
 @given(FILTERS, st.sampled_from(EVENTS))
 def test_explanations_agree_with_evaluate(filter_: Filter, event: dict[str, Any]) -> None:
     one = check(filter_, RANDOM_SCHEMA)

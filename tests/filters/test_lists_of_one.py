@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.seeds import EXAMPLES
 from vedette.engine.engine import Engine
 from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import SchemaError
@@ -48,7 +49,7 @@ def test_short_lists_are_told_apart(declared: bool) -> None:
             check(MATCHERS[declared], {"tags": list(tags), "n": 1})
 
 
-@settings(max_examples=300)
+@settings(max_examples=3 * EXAMPLES)
 @given(
     st.lists(st.text("ab\0é", max_size=3) | st.none(), max_size=40)
     | st.none()

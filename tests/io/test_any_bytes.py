@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.seeds import EXAMPLES
 from vedette.errors import InputError
 from vedette.io.events import read_events
 from vedette.io.schemas import read_schema
@@ -47,7 +48,7 @@ def attempt(action: Any, *arguments: Any) -> None:
         action(*arguments)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=3 * EXAMPLES)
 @given(contents, st.integers(1, 5), st.booleans())
 @example(b'a,b\n"', 1, False)
 @example(b'a\n\n"\n\n', 1, True)

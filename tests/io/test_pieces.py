@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from tests.io.event_chunks import table_of
 from tests.io.test_any_bytes import contents
+from tests.seeds import EXAMPLES
 from vedette.errors import FileError, InputError
 from vedette.io import byte_sources, csv_records, pieces
 from vedette.io.chunks import EventChunk, RejectedRow
@@ -86,7 +87,7 @@ def small(block: int, longest: int) -> Iterator[None]:
         yield
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=4 * EXAMPLES)
 @given(contents, st.integers(3, 30), st.integers(8, 40), st.integers(1, 4), st.booleans())
 @example(b'a,b\n"', 3, 40, 1, False)
 @example(b"a,b\r1,2\r3,4\r5,6\r", 3, 40, 1, False)

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.language.cases import pairs, refusals
+from tests.seeds import EXAMPLES
 from vedette.errors import FilterError
 from vedette.language.lexer import CONTEXTUAL, RESERVED
 from vedette.language.parser import parse
@@ -36,20 +37,20 @@ def survives(text: str) -> None:
 
 
 @given(st.binary(max_size=200))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * EXAMPLES, deadline=None)
 def test_bytes(raw: bytes) -> None:
     survives(raw.decode("latin-1"))
     survives(raw.decode("utf-8", errors="surrogateescape"))
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=20), st.sampled_from(["", " "]))
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=6 * EXAMPLES, deadline=None)
 def test_words_in_any_order(words: list[str], between: str) -> None:
     survives(between.join(words))
 
 
 @given(st.data())
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=6 * EXAMPLES, deadline=None)
 def test_valid_texts_with_changes(data: st.DataObject) -> None:
     text = data.draw(st.sampled_from(SEEDS))
     for _ in range(data.draw(st.integers(1, 4))):

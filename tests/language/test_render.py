@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from tests import strategies
+from tests.seeds import EXAMPLES
 from vedette.language import ast
 from vedette.language.parser import parse
 from vedette.language.render import duration, render
@@ -26,13 +27,13 @@ def check(expression: ast.Expression) -> None:
 
 
 @given(strategies.filters())
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=2 * EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_rendered_filter_reads_back(expression: ast.Filter) -> None:
     check(expression)
 
 
 @given(strategies.composites())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_rendered_pattern_reads_back(expression: ast.Composite) -> None:
     check(expression)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import get_args
 
@@ -22,13 +21,13 @@ from tests.meeting.engines import (
 from tests.meeting.generate import Case, case, together
 from tests.meeting.named import CASES, SCHEMA, NamedCase
 from tests.meeting.oracle import meet
+from tests.seeds import some
 from vedette.meeting.direction import DIRECTIONS, Direction
 from vedette.spark.meeting.meet import Strategy
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")  # of hashes in uncompiled kernels
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 BLOCK = 10  # random cases of a test
-BLOCKS = max(1, int(os.environ.get("EXAMPLES", "100")) // (2 * BLOCK))
 
 
 def check(engine: Engine, given: Case, direction: Direction) -> None:
@@ -50,7 +49,7 @@ def check_named(engine: Engine, cases: Sequence[NamedCase], direction: Direction
     assert not wrong, direction
 
 
-@pytest.mark.parametrize("block", range(BLOCKS))
+@pytest.mark.parametrize("block", some(5, usual=2))
 @pytest.mark.parametrize("engine", IN_PROCESS)
 def test_random_constraints_meet_as_trying_values_says(engine: str, block: int) -> None:
     for seed in range(block * BLOCK, (block + 1) * BLOCK):
@@ -68,14 +67,14 @@ def test_the_service_finds_the_same() -> None:
     check(in_the_service, together(8000, 8002), "publication")
 
 
-@pytest.mark.parametrize("seed", range(5000, 5000 + BLOCKS, 2))
+@pytest.mark.parametrize("seed", some(5003, 5000))
 @pytest.mark.parametrize("engine", ["local", "standing"])
 def test_sides_that_are_long_enough_for_an_index_to_matter(engine: str, seed: int) -> None:
     for direction in DIRECTIONS:
         check(IN_PROCESS[engine], case(seed, count=150), direction)
 
 
-@pytest.mark.parametrize("seed", range(BLOCKS))
+@pytest.mark.parametrize("seed", some(5, usual=2))
 def test_the_queries_of_the_paper_find_the_same(seed: int) -> None:
     """Fewer cases, each with more: what takes long is that the queries are so many."""
     for direction in DIRECTIONS:

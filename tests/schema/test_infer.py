@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.seeds import EXAMPLES
 from vedette.schema.columns import Column
 from vedette.schema.encode import encode
 from vedette.schema.infer import SchemaInference, infer
@@ -116,7 +117,7 @@ json_values = st.recursive(
 json_events = st.lists(st.dictionaries(st.sampled_from(["a", "b", "a.b", "lon"]), json_values, max_size=3), max_size=5)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=3 * EXAMPLES)
 @given(json_events)
 def test_no_event_breaks_the_schema_inferred_from_it(events: list[dict[str, Any]]) -> None:
     schema = infer(events)

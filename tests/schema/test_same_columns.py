@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.schema.unpack import unpack
+from tests.seeds import EXAMPLES
 from vedette.errors import SchemaError
 from vedette.schema.columns import Column, ColumnData
 from vedette.schema.encode import encode
@@ -84,7 +85,7 @@ def one_value(value: Any) -> Any:
     return unpack(value)[0] if isinstance(value, ColumnData) else value
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=EXAMPLES)
 @given(events_strategy, st.booleans())
 def test_dicts_and_tables_and_single_events_agree(events: list[dict[str, Any]], open_: bool) -> None:
     schema = Schema.of({}, closed=False) if open_ else SCHEMA
@@ -103,7 +104,7 @@ def test_dicts_and_tables_and_single_events_agree(events: list[dict[str, Any]], 
 broken = st.sampled_from(["x", 2.5, True, 2**64, "\ud800", [], {}, [1, "a"], {"a": {"b": 1}}, 10**400, b"x", object()])
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=EXAMPLES)
 @given(events_strategy, st.data())
 def test_a_broken_row_changes_no_other(events: list[dict[str, Any]], data: st.DataObject) -> None:
     names = [*ATTRIBUTES, "n", "o"]

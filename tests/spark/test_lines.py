@@ -14,6 +14,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from tests.seeds import some
 from tests.spark.made_events import SUBSCRIPTIONS, Maker
 from vedette.engine.engine import Engine
 from vedette.engine.state import StreamOptions
@@ -120,7 +121,7 @@ def test_a_folder_of_lines(spark: SparkSession, given: Schema | None, tmp_path: 
 
 
 @pytest.mark.usefixtures("cut_anywhere")
-@pytest.mark.parametrize("seed", range(20, 23))
+@pytest.mark.parametrize("seed", some(23, 20))
 def test_one_file_has_numbers_for_ids(spark: SparkSession, seed: int, tmp_path: Path) -> None:
     matcher = compiled(None)
     path = tmp_path / "events.jsonl"

@@ -78,7 +78,9 @@ def expected(matcher: Matcher | Engine, table: pa.Table) -> list[tuple[int, str]
 
 
 @pytest.mark.filterwarnings("ignore:the events have no")  # some paths lead nowhere
-@pytest.mark.parametrize("seed", [*range(5), 102, 117, 120])
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(1, 5)), 102, 117, 120]
+)
 def test_the_same_as_the_local_engine_on_any_schema(spark: SparkSession, seed: int) -> None:
     random = RandomTable(seed)
     frame = spark.createDataFrame(random.rows, random.schema)

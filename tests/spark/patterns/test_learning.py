@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tests.patterns.generate import patterns, shuffled
+from tests.seeds import some
 from tests.spark.patterns.imitation import sent
 from tests.spark.patterns.test_together import events_of, subscribed
 from tests.spark.patterns.test_training import learnt
@@ -91,7 +92,7 @@ class Cut:
             begin += size
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", some(6, usual=2))
 def test_how_a_history_is_cut_makes_no_difference(seed: int) -> None:
     random = Random(seed)
     events = shuffled(random, events_of(seed, 250, timeless=False))

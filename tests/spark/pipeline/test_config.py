@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
+from tests.seeds import EXAMPLES
 from tests.spark.pipeline.documents import (
     BATCH,
     JDBC,
@@ -425,7 +426,7 @@ def _files(draw: st.DrawFn) -> bytes:
     return "\n".join(parts).encode()
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=3 * EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.binary(max_size=200) | _TEXTS | _files())
 @example(content=BATCH.encode())
 def test_any_file_is_a_pipeline_or_has_mistakes(folder: Path, content: bytes) -> None:
