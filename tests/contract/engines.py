@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from vedette.engine.engine import Engine as Compiled
 from vedette.engine.subscriptions import Subscriptions
 from vedette.spark import match
 
 ROW = "the row"  # a name that no filter speaks of
+SubscriptionSet: TypeAlias = Subscriptions | Compiled
 
 
 class Engine(Protocol):
     """What matches."""
 
-    def match(self, events: pa.Table, subscriptions: Subscriptions) -> set[tuple[int, str]]:
+    def match(self, events: pa.Table, subscriptions: SubscriptionSet) -> set[tuple[int, str]]:
         """Which subscriptions match the event in which row."""
         ...
 
@@ -25,9 +27,10 @@ class Engine(Protocol):
 class Local:
     """The library itself, in this process."""
 
-    def match(self, events: pa.Table, subscriptions: Subscriptions) -> set[tuple[int, str]]:
+    def match(self, events: pa.Table, subscriptions: SubscriptionSet) -> set[tuple[int, str]]:
         """By `match_batch`."""
-        found = subscriptions.compile().match_batch(events)
+        compiled = subscriptions.compile() if isinstance(subscriptions, Subscriptions) else subscriptions
+        found = compiled.match_batch(events)
         return once_each(zip(found["event"].to_pylist(), found["subscription"].to_pylist(), strict=True))
 
 
@@ -37,7 +40,7 @@ class OnSpark:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
 
-    def match(self, events: pa.Table, subscriptions: Subscriptions) -> set[tuple[int, str]]:
+    def match(self, events: pa.Table, subscriptions: SubscriptionSet) -> set[tuple[int, str]]:
         """By `vedette.spark.match`."""
         numbered = events.append_column(ROW, pa.array(range(len(events)), pa.int64()))
         frame = self._spark.createDataFrame(numbered)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,6 +23,11 @@ from vedette.language.check import check
 from vedette.language.lint import lint
 from vedette.language.parser import parse
 from vedette.schema.arrow_types import infer_arrow
+from vedette.spark.pipeline.config import load
+from vedette.spark.pipeline.run import run as run_pipeline
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.long
 
@@ -114,10 +119,8 @@ def test_it_runs_on_spark_and_says_nothing_else(run: tuple[Path, Any]) -> None:
     assert len(told) == 6, told
 
 
-@pytest.mark.spark
-def test_its_pipeline_tells_the_same(run: tuple[Path, Any]) -> None:
-    done = process("run", run[0] / "pipeline.toml")
-    assert done.returncode == 0, done.stderr
+def test_its_pipeline_tells_the_same(run: tuple[Path, Any], spark: SparkSession) -> None:
+    run_pipeline(load(run[0] / "pipeline.toml"), spark=spark)
     columns = ["event", "subscription"]
     found = pq.read_table(run[0] / "notifications", columns=columns).to_pylist()
     expected = pq.read_table(run[0] / "matches.parquet", columns=columns).to_pylist()
