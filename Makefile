@@ -4,6 +4,10 @@ PYTHON ?= $(firstword $(foreach name,python3 python3.14 python3.13 python3.12 py
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Python keeps its bytecode, whatever the environment says: a test run starts hundreds of processes.
+export PYTHONDONTWRITEBYTECODE :=
+# Processes that run tests, each with a Spark of its own, which takes 2 GB.
+WORKERS ?= 2
 
 .PHONY: demo check figures interpreted modules test test-connectors test-kafka test-kills test-sparks test-tables test-thorough bench bench-peers bench-service bench-spark experiments lint maven quick-java setup clean torture \
         warm-kernels warm-numbers warm-texts
@@ -13,7 +17,7 @@ demo: $(VENV)/.demo-installed
 
 test: setup
 	@$(MAKE) --no-print-directory -j 3 -O quick-java warm-kernels lint interpreted
-	@$(BIN)/python -m pytest -n 2 --dist worksteal
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 # Tests of kernels once more, not compiled. Only their files are read: to read all takes as long as to run these.
 interpreted: setup
@@ -23,7 +27,7 @@ interpreted: setup
 # What can be known in three minutes: style, types, layers, and the tests that need no Spark, service or browser.
 check: setup
 	@$(MAKE) --no-print-directory -j 3 -O warm-kernels lint
-	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "not spark and not service and not browser" \
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not spark and not service and not browser" \
 	  --ignore=tests/spark --ignore=tests/service --ignore=tests/browser
 
 # The page of figures about the source, docs/contributing/figures.md; TIME="check test" measures those two before.
@@ -37,8 +41,8 @@ modules: setup
 # What `make test` leaves out because other tests prove it more quickly: more kinds of files, more seeds, more jobs; and
 # ten times as many examples of every property.
 test-thorough: setup quick-java
-	@$(BIN)/python -m pytest -n 2 --dist worksteal -m thorough
-	@EXAMPLES=400 $(BIN)/python -m pytest -n 2 --dist worksteal -m "hypothesis and not spark"
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m thorough
+	@EXAMPLES=400 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "hypothesis and not spark"
 
 # Pipelines are killed nearly fifty times, at random moments; `make test` does so a few times.
 test-kills: setup quick-java
