@@ -57,6 +57,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_unconfigure() -> None:
+    """At the end all of it goes."""
+    gc.unfreeze()
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Whoever sees a random test fail has to be able to see it again."""
     terminalreporter.write_line(f"Random tests: SEED={seeds.SEED} repeats them.")
