@@ -74,11 +74,11 @@ def test_a_service_answers_as_the_database_does(flights: Flights) -> None:
     assert found[0].event.tolist() == found[1].event.tolist()
 
 
-@pytest.mark.long
 def test_all_planners_find_what_there_is_and_evaluate_less_than_is_asked(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    flights: Flights, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Sizes, "of", staticmethod(lambda quick: TINY))
+    monkeypatch.setattr(Flights, "prepared", staticmethod(lambda folder: flights))  # once for all tests is enough
     path = tmp_path / "figures.json"
     main(["--quick", "--workload", "operators", "--json", str(path)])
     rows = json.loads(path.read_text())["operators"]["planners"]
