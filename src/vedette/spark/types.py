@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql.types import (
@@ -49,7 +47,7 @@ def schema_of(schema: StructType, *, closed: bool = False) -> Schema:
     return infer_arrow(pa.schema([(field.name, arrow_type(field.dataType)) for field in schema]), closed=closed)
 
 
-def arrow_type(stored: DataType) -> Any:
+def arrow_type(stored: DataType) -> pa.DataType:
     """The Arrow type as which Spark sends a type; a stand-in that cannot be matched where it sends none."""
     stored = plain_type(stored)
     if isinstance(stored, StructType):

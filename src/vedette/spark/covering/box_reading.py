@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 
@@ -40,10 +39,10 @@ _SCHEMA = pa.schema(
 )
 
 
-def reading(schema: Schema) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def reading(schema: Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function that a worker runs: rows of `number` and `when` -> rows of COLUMNS; no `when`, no boxes."""
 
-    def boxes(batches: Iterator[Any]) -> Iterator[Any]:
+    def boxes(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         templates = Templates(schema, MOST_BOXES)
         for batch in batches:
             numbers, texts = (column.to_pylist() for column in batch.columns)
@@ -137,7 +136,7 @@ def several_tests(form: NormalForm) -> bool:
     return any(len(probe.tests) > 1 for one in form.conjunctions for _, probe in one.probes)
 
 
-def _table(numbers: Sequence[int], found: Sequence[TextBoxes]) -> Any:
+def _table(numbers: Sequence[int], found: Sequence[TextBoxes]) -> pa.Table:
     first = numbers[0]
     columns = [
         numbers,

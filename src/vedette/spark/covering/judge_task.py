@@ -53,7 +53,7 @@ class JudgeTask:
     settings: CoverSettings
     parts: int  # into which the block is dealt out
 
-    def verdicts(self, part: int) -> Iterator[Any]:
+    def verdicts(self, part: int) -> Iterator[pa.RecordBatch]:
         """Verdicts on all subscriptions of one part of the block."""
         court = _court(self)
         places = [place for place in range(part, len(self.block), self.parts) if self.block.known[place]]
@@ -64,10 +64,10 @@ class JudgeTask:
             yield pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
 
 
-def judging(task: JudgeTask) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def judging(task: JudgeTask) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function that a worker runs: numbers of parts -> rows of COLUMNS."""
 
-    def rows(batches: Iterator[Any]) -> Iterator[Any]:
+    def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for part in batch.column(0).to_pylist():
                 yield from task.verdicts(part)

@@ -123,8 +123,8 @@ def inferred_schema(publications: DataFrame, subscriptions: DataFrame) -> Schema
     return found.schema()
 
 
-def _hearing(side: str) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    def said(batches: Iterator[Any]) -> Iterator[Any]:
+def _hearing(side: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def said(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         inference = Inference()
         for batch in batches:
             for id_, text in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):

@@ -75,13 +75,13 @@ def words(plan: MeetingPlan) -> int:
 
 def encoding(
     plan: MeetingPlan, schema: Schema, side: int, ranked: bool, types: Any, columns: Sequence[Column] | None
-) -> Callable[[Iterator[Any]], Iterator[Any]]:
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function that a worker runs over all its batches of `id` and `when`; `types` are the Arrow types of the rows.
 
     Where some constraints are bad, `columns` are those of both sides: what cannot be met by these is left out.
     """
 
-    def rows(batches: Iterator[Any]) -> Iterator[Any]:
+    def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         encoder = ConstraintEncoder(plan, side, ranked, types)
         if columns is not None:
             good = SatisfiableConstraints(schema, columns)
@@ -111,7 +111,7 @@ class ConstraintEncoder:
         self._first: dict[Signature, CellDesign | None] = {}
         self._apart: dict[Signature, NDArray[np.int64]] = {}
 
-    def batch(self, ids: Sequence[str], constraints: Sequence[Constraint]) -> Any:
+    def batch(self, ids: Sequence[str], constraints: Sequence[Constraint]) -> pa.RecordBatch:
         """The rows of constraints; disjuncts that can meet nothing are left out."""
         plan = self._plan
         disjuncts = disjuncts_of(constraints)
@@ -215,7 +215,7 @@ def _has(signatures: Sequence[Signature | None], word: int) -> Any:
     return pa.array(made, pa.int64())
 
 
-def _columns(terms: TermColumns, count: int) -> list[Any]:
+def _columns(terms: TermColumns, count: int) -> list[pa.Array]:
     attribute = terms.attribute
     place = _TermPlacement(terms.rows, count)
     key = pa.binary() if attribute.textual else pa.int64()
@@ -244,7 +244,7 @@ class _TermPlacement:
             where[rows] = np.arange(len(rows))
             self._where = pa.array(where, mask=where < 0)
 
-    def of(self, values: Sequence[Any], type_: Any) -> Any:
+    def of(self, values: Sequence[Any], type_: pa.DataType) -> pa.Array:
         """An array with nulls where a disjunct has no term."""
         made = pa.array(values, type_)
         return made if self._all else made.take(self._where)

@@ -36,8 +36,8 @@ def best(scored: DataFrame, ranking: Ranking, top: int | None) -> DataFrame:
     return ranked if top is None else ranked.where(F.col("rank") <= top)
 
 
-def _scoring(ranking: Ranking, schema: Schema) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    def scored(batches: Iterator[Any]) -> Iterator[Any]:
+def _scoring(ranking: Ranking, schema: Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def scored(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         constraints = Constraints(schema)
         for batch in batches:
             space = AttributeSpace()

@@ -179,8 +179,8 @@ def bad_constraints(
     return InputError("\n\n".join([*told[:_TOLD], f"{total}{more}; {consequence}."]))
 
 
-def _reading(schema: Schema) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    def facts(batches: Iterator[Any]) -> Iterator[Any]:
+def _reading(schema: Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def facts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         found, space, constraints = SideFacts(), AttributeSpace(), Constraints(schema)
         for batch in batches:
             for id_, text in records_of(batch):
@@ -206,7 +206,7 @@ def check_there(id_: object, text: object) -> None:
 def rejected_of(frame: DataFrame, schema: Schema, columns: Sequence[Column]) -> DataFrame:
     """`publication` and `reason` of the publications that are set aside, given the attributes of both sides."""
 
-    def rejected(batches: Iterator[Any]) -> Iterator[Any]:
+    def rejected(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         good = SatisfiableConstraints(schema, columns)
         for batch in batches:
             _, _, bad = good.of(batch)

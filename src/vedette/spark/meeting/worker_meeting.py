@@ -102,8 +102,8 @@ def _meeting(
     top: int | None,
     more: tuple[str, ...],
     rejects: RejectMode,
-) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    def pairs(batches: Iterator[Any]) -> Iterator[Any]:
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def pairs(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         try:
             host = _host(wanted)
             for batch in batches:
