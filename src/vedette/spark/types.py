@@ -61,7 +61,8 @@ def arrow_type(stored: DataType) -> pa.DataType:
     if isinstance(stored, CharType | VarcharType):
         return pa.string()
     try:
-        return to_arrow_type(stored)
+        known: pa.DataType = to_arrow_type(stored)
+        return known
     except PySparkException:
         return _UNREADABLE
 
