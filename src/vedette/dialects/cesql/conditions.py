@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from vedette.language import ast
 from vedette.language.ast import Comparator, Comparison, Filter
@@ -214,9 +214,9 @@ def untrue(made: Filter) -> Filter:
     return any_of(*map(ast.IsNull, _viewed(made)), none_of(made))
 
 
-def _viewed(test: Any) -> list[ast.View]:
+def _viewed(part: Filter) -> list[ast.View]:
     """The views that a test reads: it is unknown only if one of these is null."""
-    operands = (test.left, test.right) if isinstance(test, Comparison) else (test.operand,)
+    operands = [operand for leaf in ast.leaves_of(part) for operand in leaf.operands()]
     whole = (each.attribute if isinstance(each, ast.QuantifiedAttribute) else each for each in operands)
     return [each for each in whole if isinstance(each, ast.View)]
 
