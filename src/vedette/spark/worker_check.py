@@ -40,8 +40,8 @@ def in_worker(function: Callable[[Iterator[Any]], Iterator[Any]]) -> Callable[[I
 
         where = f"on {platform.node()}, where Spark runs {sys.executable}"
         hint = (
-            f"Hint: install vedette {wanted} for the Python of the executors, or send an environment along with "
-            "spark.archives; see docs/how-to/run-on-a-cluster.md"
+            f"Hint: install vedette {wanted} for the Python of the executors, or send an environment that has it, "
+            "with spark.archives"
         )
         if find_spec("vedette") is None:
             raise ModuleNotFoundError(f"there is no Vedette {where}\n{hint}")
