@@ -18,7 +18,8 @@ import vedette as vd
 from benchmarks.damage import databases
 from benchmarks.damage.flips import Flips, snapshot_flips, state_flips
 from vedette.covering.matcher import CoveringMatcher
-from vedette.engine.subscriptions import StreamMatcher, Subscriptions
+from vedette.engine.stream_matcher import StreamMatcher
+from vedette.engine.subscriptions import Subscriptions
 from vedette.filters.matcher import Matcher
 from vedette.operators.operator import operator
 from vedette.operators.registry import Operators

@@ -20,7 +20,8 @@ from pyspark.sql import DataFrame, SparkSession
 from benchmarks.spark import data
 from benchmarks.spark.plan import Plan
 from benchmarks.spark.result import Ratio, Result
-from vedette.engine.subscriptions import StreamMatcher, Subscriptions
+from vedette.engine.stream_matcher import StreamMatcher
+from vedette.engine.subscriptions import Subscriptions
 from vedette.spark.dataframe_match import match
 from vedette.spark.types import schema_of
 

@@ -47,7 +47,8 @@ if TYPE_CHECKING:
     from vedette.engine.engine import Engine
     from vedette.engine.live import LiveEngine
     from vedette.engine.stream import Stream
-    from vedette.engine.subscriptions import StreamMatcher, Subscriptions
+    from vedette.engine.stream_matcher import StreamMatcher
+    from vedette.engine.subscriptions import Subscriptions
     from vedette.filters.matcher import MatchPairs
     from vedette.io.loading import load_subscriptions
     from vedette.io.rule_files import LeftOut
@@ -74,7 +75,7 @@ _PLACES = {
     "Reject": "vedette.schema.encode",
     "Schema": "vedette.schema.schema",
     "Stream": "vedette.engine.stream",
-    "StreamMatcher": "vedette.engine.subscriptions",
+    "StreamMatcher": "vedette.engine.stream_matcher",
     "Subscriptions": "vedette.engine.subscriptions",
     "load_subscriptions": "vedette.io.loading",
     "meet": "vedette.meeting.meet",

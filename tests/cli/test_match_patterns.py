@@ -14,7 +14,8 @@ import yaml
 
 from tests.cli.session import files_in, vedette, write_lines
 from tests.patterns.generate import SCHEMA, Writer, shuffled, stream
-from vedette.engine.subscriptions import StreamMatcher, Subscriptions
+from vedette.engine.stream_matcher import StreamMatcher
+from vedette.engine.subscriptions import Subscriptions
 
 BREAK_IN = (
     "a:[status = 'denied' and ip = $who] ; b:[status = 'denied' and ip = $who] ; c:[status = 'success' and ip = $who] "

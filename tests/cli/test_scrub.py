@@ -12,7 +12,8 @@ import pytest
 from benchmarks.damage.__main__ import flipped
 from benchmarks.damage.flips import flip_in_file
 from tests.cli.session import vedette
-from vedette.engine.subscriptions import StreamMatcher, Subscriptions
+from vedette.engine.stream_matcher import StreamMatcher
+from vedette.engine.subscriptions import Subscriptions
 from vedette.operators.statistics import Statistics
 from vedette.patterns.forecasts.model import Model
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from vedette.engine.subscriptions import StreamMatcher, Subscriptions
+from vedette.engine.stream_matcher import StreamMatcher
+from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import InputError
 from vedette.operators.calling import Calling
 from vedette.operators.explain import explain_operators

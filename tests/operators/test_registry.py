@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from vedette.engine.subscriptions import StreamMatcher, Subscriptions
+from vedette.engine.stream_matcher import StreamMatcher
+from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import FileError, InputError
 from vedette.operators.matcher import OperatorMatcher
 from vedette.operators.operator import Operator, operator

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vedette.engine.subscriptions import StreamMatcher, Subscriptions
+from vedette.engine.stream_matcher import StreamMatcher
+from vedette.engine.subscriptions import Subscriptions
 from vedette.filters.subscription_records import PatternRecord, Predict
 from vedette.patterns.completion_odds import PatternExpectations, promises
 from vedette.patterns.forecasts.model import Model

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vedette.engine.subscriptions import StreamMatcher, Subscriptions
+from vedette.engine.stream_matcher import StreamMatcher
+from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import SnapshotError
 from vedette.operators.operator import operator
 from vedette.operators.registry import Operators

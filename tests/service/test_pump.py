@@ -10,7 +10,8 @@ import orjson
 import pytest
 
 from tests.service.running import published, settings_in
-from vedette.engine.subscriptions import StreamMatcher, Subscriptions
+from vedette.engine.stream_matcher import StreamMatcher
+from vedette.engine.subscriptions import Subscriptions
 from vedette.service import lane_flow, pump
 from vedette.service.errors import StoreFailed
 from vedette.service.service import Service

@@ -19,7 +19,8 @@ from pyarrow.json import ParseOptions, ReadOptions, read_json
 
 from benchmarks.peers.protocol import Asked
 from benchmarks.peers.python_driver import main
-from vedette.engine.subscriptions import StreamMatcher, Subscriptions
+from vedette.engine.stream_matcher import StreamMatcher
+from vedette.engine.subscriptions import Subscriptions
 from vedette.version import __version__
 
 _CAP = 1 << 30  # partial matches of a partition: no answer is given up

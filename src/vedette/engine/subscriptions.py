@@ -1,17 +1,14 @@
-"""`Subscriptions`: the set to which subscriptions are added, and which compiles to an engine, or to a stream."""
+"""`Subscriptions`: the set to which subscriptions are added, and which compiles to an engine."""
 
 from __future__ import annotations
 
-import datetime as dt
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from vedette.engine.engine import Engine
 from vedette.engine.mixed_set import MixedSet
-from vedette.engine.state import StreamState
-from vedette.engine.stream import Stream, check_model, check_set
 from vedette.filters.index import DEFAULT
-from vedette.filters.subscription_records import CAP, OperatorRecord, PatternRecord
-from vedette.filters.subscription_set import Progress, SpecialRecord, SubscriptionSet
+from vedette.filters.subscription_records import OperatorRecord, PatternRecord
+from vedette.filters.subscription_set import Progress, SpecialRecord
 from vedette.filters.subscription_view import Events
 from vedette.operators.calling import Calling
 from vedette.operators.registry import DEFAULT_PLANNER, Operators
@@ -44,6 +41,8 @@ class Subscriptions(MixedSet):
         steers how the index is laid out, never what it answers. `progress` is called with each step of the work.
         """
         if model is not None:
+            from vedette.engine.stream import check_model
+
             check_model(model)
         calling = Calling(operators, planner, None if model is None else model.operators)
         if covering is None:
@@ -90,45 +89,3 @@ class Subscriptions(MixedSet):
         """A live engine, which takes changes while it matches, starting from these subscriptions."""
         engine = self.compile(index, operators=operators, model=model, covering=covering, sample=sample)
         return engine.live(sample=sample)
-
-
-class StreamMatcher(Stream):
-    """A stream of a set that is not compiled yet: `subscriptions.compile(…).stream(…)` in one call."""
-
-    def __init__(
-        self,
-        subscriptions: SubscriptionSet,
-        *,
-        lateness: dt.timedelta | None = dt.timedelta(0),
-        model: Model | None = None,
-        learn: bool = True,
-        cap: int = CAP,
-        operators: Operators | None = None,
-        planner: str = DEFAULT_PLANNER,
-    ) -> None:
-        check_set(subscriptions)
-        check_model(model)
-        engine = _compiled(subscriptions, model, operators, planner)
-        super().__init__(engine, lateness=lateness, learn=learn, cap=cap)
-
-    @classmethod
-    def from_bytes(
-        cls,
-        data: bytes,
-        subscriptions: SubscriptionSet,
-        *,
-        model: Model | None = None,
-        learn: bool = True,
-        operators: Operators | None = None,
-        planner: str = DEFAULT_PLANNER,
-    ) -> Self:
-        """Resume from `to_bytes`; patterns that are new, changed or gone since do not disturb the others' state."""
-        check_set(subscriptions)
-        check_model(model)
-        engine = _compiled(subscriptions, model, operators, planner)
-        return cls.at(StreamState.from_bytes(data, engine, learn=learn))
-
-
-def _compiled(subscriptions: SubscriptionSet, model: Model | None, operators: Operators | None, planner: str) -> Engine:
-    calling = Calling(operators, planner, None if model is None else model.operators)
-    return Engine.of(subscriptions, subscriptions.compile_filters(), calling=calling, model=model)

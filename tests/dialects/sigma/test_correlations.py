@@ -13,7 +13,8 @@ import yaml
 
 from vedette.dialects import registry
 from vedette.dialects.rule_results import RuleDocument, RuleResult, RuleTranslation
-from vedette.engine.subscriptions import StreamMatcher, Subscriptions
+from vedette.engine.stream_matcher import StreamMatcher
+from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import DialectError, NotSupported
 
 Event = dict[str, Any]

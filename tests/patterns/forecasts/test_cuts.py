@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import vedette as vd
 from tests.patterns.forecasts.heat import observed, temperatures
 from tests.patterns.forecasts.simulated import contiguous, cut, record
-from vedette.engine.subscriptions import StreamMatcher
+from vedette.engine.stream_matcher import StreamMatcher
 from vedette.patterns import forecast_parts
 from vedette.patterns.forecasts import drift as drifts
 from vedette.patterns.forecasts import pattern_nodes

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from experiments.muthusamy.forecast_evaluation import outcomes, probabilities
 from tests.patterns.forecasts.simulated import record
-from vedette.engine.subscriptions import StreamMatcher, Subscriptions
+from vedette.engine.stream_matcher import StreamMatcher
+from vedette.engine.subscriptions import Subscriptions
 from vedette.filters.subscription_records import PatternRecord
 from vedette.language.ast import Step, TruthLiteral
 from vedette.patterns import forecast_parts

@@ -14,7 +14,7 @@ import vedette as vd
 from experiments.muthusamy.forecast_evaluation import probabilities
 from tests.patterns.forecasts.heat import observed
 from tests.patterns.forecasts.simulated import record
-from vedette.engine.subscriptions import StreamMatcher
+from vedette.engine.stream_matcher import StreamMatcher
 from vedette.errors import InputError, SnapshotError
 from vedette.patterns.forecasts.model import Model, train
 from vedette.patterns.forecasts.probability_table import ForecastSettings

@@ -11,7 +11,7 @@ import pytest
 from tests.operators.test_steps import OPERATORS, with_operators
 from tests.patterns.generate import patterns
 from tests.spark.patterns.test_together import events_of, frame_of, on_spark, subscribed
-from vedette.engine.subscriptions import StreamMatcher
+from vedette.engine.stream_matcher import StreamMatcher
 from vedette.operators.calling import Calling
 from vedette.spark.dataframe_match import match
 

@@ -20,7 +20,8 @@ import pyarrow as pa
 from vedette.engine.engine import Engine
 from vedette.engine.pattern_shards import PatternSet, ShardOptions
 from vedette.engine.snapshot import SavedEngine
-from vedette.engine.subscriptions import StreamMatcher, Subscriptions
+from vedette.engine.stream_matcher import StreamMatcher
+from vedette.engine.subscriptions import Subscriptions
 from vedette.operators.calling import Calling
 from vedette.patterns.forecasts.model import Model
 from vedette.patterns.witness_names import TIME

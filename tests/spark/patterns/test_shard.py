@@ -20,7 +20,8 @@ from tests.patterns.oracle import names
 from tests.seeds import some
 from tests.spark.patterns.imitation import Event, Query, Told, local, plain
 from vedette.engine.pattern_shards import PatternSet
-from vedette.engine.subscriptions import StreamMatcher, Subscriptions
+from vedette.engine.stream_matcher import StreamMatcher
+from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import SnapshotError, VedetteError
 from vedette.filters.subscription_records import PatternRecord
 from vedette.patterns.forecasts.model import Model

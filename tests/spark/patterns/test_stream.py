@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from tests.patterns.generate import patterns, shuffled
 from tests.spark.patterns.imitation import plain
 from tests.spark.patterns.test_together import _COLUMNS, _NAMES, events_of, local, subscribed
-from vedette.engine.subscriptions import StreamMatcher
+from vedette.engine.stream_matcher import StreamMatcher
 from vedette.spark.dataframe_match import match
 
 if TYPE_CHECKING:

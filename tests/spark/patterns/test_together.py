@@ -10,7 +10,8 @@ import pytest
 from pyspark.errors import PythonException
 
 from tests.patterns.generate import SCHEMA, patterns, stream
-from vedette.engine.subscriptions import StreamMatcher, Subscriptions
+from vedette.engine.stream_matcher import StreamMatcher
+from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import InputError, NotSupported, VedetteError
 from vedette.patterns.forecasts.model import Model
 from vedette.spark.dataframe_match import match

@@ -20,7 +20,8 @@ import pytest
 
 from tests.spark.pipeline.killing import ALL, MOMENTS, CrashAt, kill, kill_at, moments
 from tests.spark.pipeline.workplace import Record, Workplace
-from vedette.engine.subscriptions import StreamMatcher, Subscriptions
+from vedette.engine.stream_matcher import StreamMatcher
+from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import RunError
 from vedette.patterns.forecasts.model import Model
 from vedette.spark.pipeline.config import load

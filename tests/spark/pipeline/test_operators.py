@@ -17,7 +17,8 @@ import pytest
 from tests.spark.pipeline.test_run import Heard
 from tests.spark.pipeline.workplace import Record, Workplace
 from vedette.cli.run import _lines
-from vedette.engine.subscriptions import StreamMatcher, Subscriptions
+from vedette.engine.stream_matcher import StreamMatcher
+from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import PipelineError
 from vedette.io.subscription_problems import BadSubscriptions
 from vedette.operators.matcher import OperatorMatcher

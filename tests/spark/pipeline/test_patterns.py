@@ -21,7 +21,8 @@ from tests.spark.patterns.test_together import events_of
 from tests.spark.pipeline.test_run import Heard, running, until
 from tests.spark.pipeline.workplace import Record, Workplace, compiled
 from vedette.cli.run import _lines
-from vedette.engine.subscriptions import StreamMatcher, Subscriptions
+from vedette.engine.stream_matcher import StreamMatcher
+from vedette.engine.subscriptions import Subscriptions
 from vedette.errors import PipelineError, VedetteError
 from vedette.patterns.forecasts.model import Model
 from vedette.spark.engine_versions import EngineVersion
