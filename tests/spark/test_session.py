@@ -109,6 +109,20 @@ def test_a_session_of_connect_is_taken(tmp_path: Path) -> None:
 spark = vd.spark.session(app="connected")
 assert "connect" in type(spark).__module__
 assert vd.spark.session() is spark
+from pathlib import Path
+Path("subscriptions.jsonl").write_text('{{"id": "s", "when": "n > 1"}}')
+Path("events").mkdir()
+Path("watch.toml").write_text('''
+subscriptions = {{ file = "subscriptions.jsonl" }}
+source = {{ type = "jsonl", path = "events" }}
+sinks = [{{ name = "out", type = "jsonl", path = "out" }}]
+''')
+try:
+    vd.spark.run(vd.spark.load("watch.toml"))
+except vd.NotSupported as error:
+    assert "this one is of Spark Connect" in str(error)
+else:
+    raise AssertionError("a pipeline ran on Connect")
 told(spark, *{NAMES!r})
 """
     found, _ = _run(script, tmp_path, SPARK_REMOTE="local[1]", SPARK_LOCAL_IP="127.0.0.1")

@@ -65,9 +65,12 @@ def running() -> SparkSession | None:
         found = SparkSession.active()
     except PySparkException:
         return None
-    # A context that was stopped leaves its session behind.
-    stopped = not is_remote() and getattr(found.sparkContext, "_jsc", None) is None
-    return None if stopped else found
+    if not is_remote():
+        try:
+            _ = found.sparkContext.defaultParallelism
+        except AttributeError:  # a context that was stopped leaves its session behind
+            return None
+    return found
 
 
 def _apply(running: SparkSession, master: str | None, wanted: Mapping[str, str]) -> None:

@@ -17,7 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from vedette.engine.pattern_shards import ShardOptions
-from vedette.errors import RunError, VedetteError
+from vedette.errors import NotSupported, RunError, VedetteError
 from vedette.patterns.forecasts.model import Model
 from vedette.schema.schema import Schema
 from vedette.spark.engine_versions import EngineVersion, EngineVersions, VersionRefusal, watch
@@ -32,7 +32,7 @@ from vedette.spark.pipeline.spark_failures import explained, whole
 from vedette.spark.pipeline.startup import session_of, storage_of, store_of
 from vedette.spark.pipeline.stop_request import StopRequest, on_signals
 from vedette.spark.pipeline.storage import Storage
-from vedette.spark.versions import recent_progress
+from vedette.spark.versions import connected, recent_progress
 
 _LOOK_S = 0.5  # between two looks at a stream that runs by itself
 _SOON_S = 0.05  # the same while it is to end
@@ -62,6 +62,7 @@ def run(
             running.metrics = stack.enter_context(Path(metrics).open("ab", buffering=0))
         try:
             session = spark or session_of(pipeline)
+            _check_classic(session)
             if own:
                 stack.callback(session.stop)
             return running.run(session)
@@ -69,6 +70,14 @@ def run(
             raise
         except Exception as error:
             raise running.failed(error) from error
+
+
+def _check_classic(spark: SparkSession) -> None:
+    if connected(spark):
+        raise NotSupported(
+            "a pipeline needs a session of its own or a classic one, and this one is of Spark Connect\n"
+            "Hint: run it by spark-submit, or without SPARK_REMOTE; vedette.spark.match works on Connect"
+        )
 
 
 class _Run:

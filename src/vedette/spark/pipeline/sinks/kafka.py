@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pydantic import SecretStr
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -13,8 +14,6 @@ from vedette.spark.pipeline.job_descriptions import described
 from vedette.spark.pipeline.routing import named
 from vedette.spark.pipeline.sinks.base import Batch, Delivery
 from vedette.spark.pipeline.sinks.rows import as_json
-
-_CONNECTOR = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
 
 
 class TopicSink:
@@ -46,11 +45,10 @@ class TopicSink:
 
     def check(self, spark: SparkSession, *, streaming: bool) -> None:
         """Check that Spark's connector is there."""
-        jvm = spark._jvm
-        assert jvm is not None
+        looking = spark.read.format("kafka").option("kafka.bootstrap.servers", self._servers)
         try:
-            jvm.org.apache.spark.util.Utils.classForName(_CONNECTOR, True, False)
-        except Exception as error:
+            looking.option("subscribe", self._topic).load().schema  # noqa: B018 - planned, and nothing is read
+        except PySparkException as error:
             raise DeliveryError(
                 f"the sink {self.name} needs Spark's Kafka connector, which this session does not have\n"
                 "Hint: leave `jars` out of [spark] so that it is added by itself, or name it there"
