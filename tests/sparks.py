@@ -3,7 +3,7 @@
     python -m tests.sparks                  # all of them, classic and Connect: `make test-sparks`
     python -m tests.sparks 4.1.4 3.5.9      # some
 
-An environment has its PySpark; all else, a Java too, comes from the one that runs this, which stands behind it. They are
+An environment has its PySpark; all else, a Java too, comes from the one that runs this, which stands behind it. It is
 made by package name, once, in .cache/sparks or the folder that VEDETTE_SPARKS names.
 """
 
@@ -20,12 +20,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 # The newest of each line; `make test` has the one of the extra `dev`.
 VERSIONS = ("3.5.9", "4.0.5", "4.1.4", "4.3.0")
-OWN_WARNINGS: tuple[str, ...] = ("-W", "ignore:distutils:DeprecationWarning")  # Spark 3.5 warns of itself
 CONTRACT = ("tests/contract/test_every_host.py", "-k")
 CLASSIC, CONNECT = "on_spark", "on_spark and not pipeline"  # pipelines do not run on Connect
-# A server in the process that starts it; what it was started with cannot be set again, and it warns of that.
 SERVER = {"SPARK_REMOTE": "local[2]", "SPARK_LOCAL_IP": "127.0.0.1"}
-OWN_WARNINGS += ("-W", "ignore:Failed to set:UserWarning")
+# Spark 3.5 warns of itself; a server of Connect, that what it was started with cannot be set again.
+OWN_WARNINGS = ("-W", "ignore:distutils:DeprecationWarning", "-W", "ignore:Failed to set:UserWarning")
 
 
 def environment(version: str) -> Path:
