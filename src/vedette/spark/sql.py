@@ -52,7 +52,7 @@ def register(
     if isinstance(given, Subscriptions):
         given = Engine.of(given, given.compile_filters(), calling=calling)
     engine = Engine(given) if isinstance(given, Matcher) else given
-    if engine.wants or engine.has_state:
+    if engine.offered_to is not None or engine.has_state:
         raise NotSupported(
             "a function of SQL sees one event at a time, and some subscriptions are patterns, or ask for offers\n"
             "Hint: leave these out here; vedette.spark.match follows patterns, vedette.spark.meet meets offers"
