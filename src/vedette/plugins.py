@@ -29,6 +29,7 @@ OPERATORS: Final = "vedette.operators"
 DIALECTS: Final = "vedette.dialects"
 SOURCES: Final = "vedette.sources"
 SINKS: Final = "vedette.sinks"
+DEFAULT_INDEX: Final = "clusters"
 T = TypeVar("T")
 
 

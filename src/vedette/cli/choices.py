@@ -9,7 +9,6 @@ from enum import StrEnum
 
 import typer
 
-from vedette.language.literals import duration
 from vedette.language.time_units import MICROSECONDS
 
 
@@ -127,6 +126,8 @@ def microseconds(text: str, option: str) -> int:
     found = _LENGTH.match(text)
     if found is None or found[2] not in MICROSECONDS:
         raise typer.BadParameter(f"{text!r} is no length of time such as 5 min", param_hint=option)
+    from vedette.language.literals import duration
+
     number = float(found[1]) if "." in found[1] else int(found[1])
     try:
         return duration(number, found[2])

@@ -54,7 +54,7 @@ class Index(Protocol):
         ...
 
 
-DEFAULT: Final = "clusters"  # the default
+DEFAULT: Final = plugins.DEFAULT_INDEX
 AT_ONCE: Final = "scan"  # for few subscriptions or few events: needs no time to build
 
 

@@ -58,27 +58,29 @@ def text_of(path: Path) -> str | None:
         return None
 
 
-class _FromText(importlib.abc.SourceLoader):
-    """Runs the text of a file where the file does not exist."""
+class _SourceText(importlib.abc.SourceLoader):
+    """Runs the text of a file, which may not exist here.
 
-    def __init__(self, path: Path, text: str) -> None:
+    Bytecode is neither kept nor used: Python takes it for that of the file if time and size agree, which they do where
+    a file is changed twice within a second.
+    """
+
+    def __init__(self, path: Path, text: bytes) -> None:
         self._path, self._text = str(path), text
 
     def get_filename(self, fullname: str) -> str:
         return self._path
 
     def get_data(self, path: str | bytes) -> bytes:
-        return self._text.encode()
+        return self._text
 
 
 def _run(path: Path, text: str | None = None) -> ModuleType:
     path = path if text is not None else path.resolve()
-    if text is None and not path.is_file():
-        raise FileNotFoundError(path)
+    content = path.read_bytes() if text is None else text.encode()
     # Two files of one name are two modules.
     name = f"vedette_operators_{hashlib.sha256(str(path).encode()).hexdigest()[:16]}"
-    loader = None if text is None else _FromText(path, text)
-    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
+    spec = importlib.util.spec_from_file_location(name, path, loader=_SourceText(path, content))
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} cannot be imported")
     module = importlib.util.module_from_spec(spec)

@@ -10,12 +10,12 @@ import importlib.util
 from typing import TYPE_CHECKING, Any
 
 from vedette.errors import NotInstalled
-from vedette.spark.version_range import check_version
+from vedette.spark.version_range import check_version, installed_version
 
 if importlib.util.find_spec("pyspark") is None:
     raise NotInstalled("vedette.spark needs PySpark, which is not installed\nHint: pip install 'vedette[spark]'")
 
-check_version(importlib.import_module("pyspark").__version__)
+check_version(installed_version())
 
 if TYPE_CHECKING:
     from vedette.operators.calling import Calling

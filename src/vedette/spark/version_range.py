@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
+from pathlib import Path
 from typing import Final
 
 from vedette.errors import NotSupported
 
 OLDEST: Final = (3, 5)
 NEWEST: Final = (4, 3)
+
+
+def installed_version() -> str:
+    """The version of the PySpark that is there, without importing it; empty if its files do not say."""
+    spec = importlib.util.find_spec("pyspark")
+    for folder in (spec.submodule_search_locations if spec is not None else None) or ():
+        said = Path(folder) / "version.py"
+        if said.is_file() and (found := re.search(r"__version__\b[^=\n]*=\s*[\"']([^\"']+)", said.read_text())):
+            return found[1]
+    return ""
 
 
 def check_version(found: str) -> None:

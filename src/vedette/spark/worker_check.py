@@ -54,6 +54,11 @@ def in_worker(function: Callable[[Iterator[Any]], Iterator[Any]]) -> Callable[[I
                 raise ImportError(f"Vedette {vedette.__version__} {where}, cannot do this: {error}\n{hint}") from error
         else:
             found = held.function
-        yield from found(batches)
+        try:
+            yield from found(batches)
+        except Exception as error:
+            if type(error).__module__ == "vedette.errors":  # Spark shows the trace with the message, which says it all
+                raise error.with_traceback(None) from None
+            raise
 
     return run

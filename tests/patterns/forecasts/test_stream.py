@@ -299,8 +299,10 @@ def test_a_picture_of_a_pattern_as_it_stands_now() -> None:
     assert known == sorted(known, key=lambda each: each or 0.0)  # the further it came, the more probable
     fall = matcher.picture("fall").nodes
     assert [node.probability for node in fall] == [None] * len(fall)  # it asks for no forecasts
-    with pytest.raises(vd.errors.UnknownSubscription):
+    with pytest.raises(vd.errors.InputError, match="'hot' is not a pattern, and only a pattern has a machine"):
         matcher.picture("hot")
+    with pytest.raises(vd.errors.UnknownSubscription):
+        matcher.picture("nobody")
 
 
 def test_progress_is_a_copy_that_another_process_can_draw() -> None:

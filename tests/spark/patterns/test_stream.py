@@ -126,20 +126,20 @@ def test_forecasts_by_a_model_with_subscribers_and_names_of_their_own(micro: Mic
     found = match(
         micro.stream(),
         subscriptions,
-        keep=["id", F.upper("kind").alias("KIND"), "u"],
+        keep=["id", F.upper("kind").alias("LOUD"), "u"],
         schema=subscriptions.schema,
         subscribers=True,
         id=F.concat(F.lit("n"), "id"),
         model=model,
     )
-    assert found.columns[:5] == ["id", "KIND", "u", "subscription", "subscriber"]
+    assert found.columns[:5] == ["id", "LOUD", "u", "subscription", "subscriber"]
     rows = micro.run(found)
     named = [{**event, "id": f"n{event['id']}"} for event in events]
     expected = local(subscriptions, named, model)
     assert sorted(plain(row, f"n{row['id']}") for row in rows) == expected
     assert {row[2] for row in expected} == {"match", "prediction"}
     kept = {event["id"]: ((event.get("kind") or "").upper() or None, event.get("u")) for event in events}
-    assert all((row["KIND"], row["u"]) == kept[row["id"]] for row in rows)
+    assert all((row["LOUD"], row["u"]) == kept[row["id"]] for row in rows)
     assert all(row["subscriber"] == f"who{int(row['subscription'][1:]) % 3}" for row in rows)
 
 

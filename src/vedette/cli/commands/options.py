@@ -16,7 +16,6 @@ from vedette.cli.choices import (
     plugin,
     plugins_like,
 )
-from vedette.filters.index import DEFAULT
 
 if TYPE_CHECKING:
     from vedette.io.subscription_rows import Written
@@ -91,7 +90,7 @@ IndexName = Annotated[
         autocompletion=plugins_like(plugins.INDEXES),
         metavar=listed(plugins.INDEXES),
         help="How subscriptions are indexed; the answer is the same.",
-        show_default=DEFAULT,
+        show_default=plugins.DEFAULT_INDEX,
     ),
 ]
 DialectName = Annotated[
